@@ -19,6 +19,12 @@ static void program_free_managed(struct program *p)
 	free(p->managed);
 }
 
+static void range_mark_variable(struct range *r, void *arg)
+{
+	(void)arg;
+	r->variable = true;
+}
+
 /* Managed variables have the same address in all contexts, and exist before the first context. */
 static CUresult program_place_managed(struct program *p)
 {
@@ -36,6 +42,7 @@ static CUresult program_place_managed(struct program *p)
 		CUresult r = memory_alloc_without_context(&soft.devices[0], RANGE_MANAGED, g->size, &p->managed[i]);
 		if (r)
 			return r;
+		range_change(p->managed[i], range_mark_variable, NULL);
 		memset((void *)(uintptr_t)p->managed[i], 0, g->size);
 		any = true;
 	}

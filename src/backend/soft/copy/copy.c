@@ -15,32 +15,59 @@ enum copy_flags {
 	__atomic_store_n((type *)(uintptr_t)(dst), __atomic_load_n((const type *)(uintptr_t)(src), __ATOMIC_RELAXED), \
 		__ATOMIC_RELAXED)
 
+/* Fuzz builds: the sides that were driver memory when the copy was submitted still are. */
+static void copy_check_touched(const struct copy *p)
+{
+#ifdef GANGWAY_CHECK_RANGES
+	if (p->driver_dst)
+		range_check_touched(p->dst, p->size, "the target of a copy");
+	if (p->driver_src)
+		range_check_touched(p->src, p->size, "the source of a copy");
+#else
+	(void)p;
+#endif
+}
+
 /* An aligned word is copied atomically: a kernel in another stream may poll it. */
 static CUresult run_copy(struct command *c)
 {
 	struct copy *p = c->data;
 	uint64_t both = p->dst | p->src;
 
-	if ((p->check_dst && !range_writable(p->dst, p->size)) || (p->check_src && !range_accessible(p->src, p->size)))
+	range_touch_begin();
+	if ((p->check_dst && !range_writable(p->dst, p->size)) ||
+		(p->check_src && !range_accessible(p->src, p->size))) {
+		range_touch_end();
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	}
+	copy_check_touched(p);
 	if (p->size == 4 && both % 4 == 0)
 		COPY_WORD(uint32_t, p->dst, p->src);
 	else if (p->size == 8 && both % 8 == 0)
 		COPY_WORD(uint64_t, p->dst, p->src);
 	else
 		memmove((void *)(uintptr_t)p->dst, (const void *)(uintptr_t)p->src, p->size);
+	range_touch_end();
 	return CUDA_SUCCESS;
 }
 
 const struct command_ops command_copy = {COMMAND_COPY, run_copy, NULL, false};
 
+/* Memory that is not accessible is pageable, or driver memory that this copy must not touch: mapped without access. */
+static bool side_usable(uint64_t addr, size_t size, bool device, bool write)
+{
+	struct range r;
+
+	if (write ? range_writable(addr, size) : range_accessible(addr, size))
+		return true;
+	return !device && (!range_find(addr, 1, &r) || r.kind == RANGE_REGISTERED || r.kind == RANGE_HOST);
+}
+
 static CUresult copy_check(uint64_t dst, uint64_t src, size_t size, unsigned flags)
 {
 	if (!dst || !src || dst + size < dst || src + size < src)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & DST_DEVICE && !range_writable(dst, size))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & SRC_DEVICE && !range_accessible(src, size))
+	if (!side_usable(dst, size, flags & DST_DEVICE, true) || !side_usable(src, size, flags & SRC_DEVICE, false))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -76,11 +103,16 @@ static CUresult copy_submit(struct stream *s, uint64_t dst, uint64_t src, size_t
 
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (captured) {
-		((struct copy *)c->data)->check_dst = flags & DST_DEVICE || range_accessible(dst, size);
-		((struct copy *)c->data)->check_src = flags & SRC_DEVICE || range_accessible(src, size);
-	}
-	if (wait || (src_pageable && ((struct copy *)c->data)->src == src))
+	struct copy *p = c->data;
+	p->check_dst =
+		captured ? flags & DST_DEVICE || range_accessible(dst, size) : !dst_pageable && range_may_be_freed(dst);
+	p->check_src =
+		captured ? flags & SRC_DEVICE || range_accessible(src, size) : !src_pageable && range_may_be_freed(src);
+#ifdef GANGWAY_CHECK_RANGES
+	p->driver_dst = !dst_pageable && range_accessible(dst, size) && (captured || range_may_be_freed(dst));
+	p->driver_src = !src_pageable && range_accessible(src, size) && (captured || range_may_be_freed(src));
+#endif
+	if (wait || (src_pageable && p->src == src))
 		return stream_run(s, c);
 	return size <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
 }

@@ -12,8 +12,11 @@
 struct copy {
 	uint64_t dst, src;
 	size_t size;
-	bool check_dst, check_src; /* in a graph: driver memory, which may be freed before the copy runs */
-	unsigned char staged[];    /* a copy of the source, which src then points to, if the source is pageable */
+	bool check_dst, check_src; /* driver memory, which may be freed before the copy runs */
+#ifdef GANGWAY_CHECK_RANGES
+	bool driver_dst, driver_src; /* driver memory when the copy was submitted */
+#endif
+	unsigned char staged[]; /* a copy of the source, which src then points to, if the source is pageable */
 };
 
 /* Payload of command_fill. */
@@ -23,7 +26,7 @@ struct fill {
 	size_t width, height; /* elements, rows */
 	unsigned element;     /* 1, 2 or 4 bytes */
 	uint32_t value;
-	bool check; /* in a graph: the memory may be freed before the command runs */
+	bool check; /* the memory may be freed before the command runs */
 };
 
 extern const struct command_ops command_copy, command_fill;

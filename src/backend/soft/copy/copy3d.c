@@ -33,19 +33,41 @@ static bool side_accessible(const struct copy_side *side, const struct copy3d *c
 	       (write ? range_writable(side->addr, bytes) : range_accessible(side->addr, bytes));
 }
 
+/* Fuzz builds: a side that was driver memory when the copy was submitted still is. */
+static void side_check_touched(const struct copy_side *side, const struct copy3d *c, const char *what)
+{
+	uint64_t bytes = 0;
+
+	if (!side->array && !side->pageable)
+		range_check_touched(side->addr, side_extent(side, c, &bytes) ? bytes : UINT64_MAX, what);
+}
+
 static CUresult run_copy3d(struct command *command)
 {
 	const struct copy3d *c = command->data;
 	const struct copy_side *d = &c->dst, *s = &c->src;
 	bool contiguous = d->pitch == c->width && s->pitch == c->width;
 	size_t height = contiguous ? 1 : c->height, width = contiguous ? c->width * c->height : c->width;
+	CUresult r = CUDA_SUCCESS;
 
-	if (c->check && !(side_accessible(d, c, true) && side_accessible(s, c, false)))
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	range_touch_begin();
+	if ((c->check || d->check) && !side_accessible(d, c, true))
+		r = CUDA_ERROR_ILLEGAL_ADDRESS;
+	if ((c->check || s->check) && !side_accessible(s, c, false))
+		r = CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (r) {
+		range_touch_end();
+		return r;
+	}
+	if (c->check || d->check)
+		side_check_touched(d, c, "the target of a block copy");
+	if (c->check || s->check)
+		side_check_touched(s, c, "the source of a block copy");
 	for (size_t z = 0; z < c->depth; z++)
 		for (size_t y = 0; y < height; y++)
 			memmove(to_pointer(d->addr + z * d->slice + y * d->pitch),
 				to_pointer(s->addr + z * s->slice + y * s->pitch), width);
+	range_touch_end();
 	return CUDA_SUCCESS;
 }
 
@@ -102,8 +124,10 @@ static CUresult side_init_linear(struct copy_side *side, const struct operand *o
 		__builtin_add_overflow(offset, o->x, &offset) || __builtin_add_overflow(base, offset, &side->addr) ||
 		!side_extent(side, c, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (o->write ? range_writable(side->addr, bytes) : range_accessible(side->addr, bytes))
+	if (o->write ? range_writable(side->addr, bytes) : range_accessible(side->addr, bytes)) {
+		side->check = range_may_be_freed(side->addr);
 		return CUDA_SUCCESS;
+	}
 	/* Not fully accessible to the device: pageable host memory, or an error. */
 	bool known = range_find(side->addr, 1, &r);
 	if (o->type == CU_MEMORYTYPE_DEVICE || (known && r.kind != RANGE_REGISTERED && r.kind != RANGE_HOST))

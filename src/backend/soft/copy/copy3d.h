@@ -15,6 +15,7 @@ struct copy_side {
 	uint64_t addr; /* of the first byte to copy */
 	size_t pitch, slice;
 	bool pageable;       /* memory of the application, not to be accessed after the call */
+	bool check;          /* memory of the driver, which may be freed before the copy runs */
 	struct array *array; /* referenced, or NULL */
 };
 
@@ -22,7 +23,7 @@ struct copy3d {
 	struct copy_side dst, src;
 	CUDA_MEMCPY3D params;        /* as the application passed them */
 	size_t width, height, depth; /* either all or none are 0 */
-	bool check;                  /* in a graph: linear memory of the driver may be freed before the copy runs */
+	bool check;                  /* in a graph: linear memory of either side may be freed before the copy runs */
 };
 
 extern const struct command_ops command_copy3d; /* COMMAND_COPY with a struct copy3d */

@@ -23,10 +23,18 @@ static CUresult run_fill(struct command *c)
 	struct fill *s = c->data;
 	uint64_t bytes;
 
-	if (s->check && (!fill_extent(s, &bytes) || !range_writable(s->dst, bytes)))
+	range_touch_begin();
+	if (s->check && (!fill_extent(s, &bytes) || !range_writable(s->dst, bytes))) {
+		range_touch_end();
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	}
+#ifdef GANGWAY_CHECK_RANGES
+	if (s->check)
+		range_check_touched(s->dst, fill_extent(s, &bytes) ? bytes : UINT64_MAX, "a fill");
+#endif
 	for (size_t y = 0; y < s->height; y++)
 		fill_row((unsigned char *)(uintptr_t)s->dst + y * s->pitch, s);
+	range_touch_end();
 	return CUDA_SUCCESS;
 }
 
@@ -61,7 +69,7 @@ static CUresult fill_submit(const struct fill *fill, uint64_t bytes, struct stre
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*(struct fill *)c->data = *fill;
-	((struct fill *)c->data)->check = atomic_load(&s->capture);
+	((struct fill *)c->data)->check = atomic_load(&s->capture) || range_may_be_freed(fill->dst);
 	return bytes <= COPY_QUICK ? stream_submit_quick(s, c) : stream_submit(s, c, NULL);
 }
 

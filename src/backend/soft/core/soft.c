@@ -22,6 +22,7 @@ struct soft soft = {
 	.memory =
 		{
 			.ranges.lock = PTHREAD_RWLOCK_INITIALIZER,
+			.ranges.touch = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP,
 			.device.lock = PTHREAD_MUTEX_INITIALIZER,
 			.store = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1},
 			.ipc =

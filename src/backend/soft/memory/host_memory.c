@@ -99,7 +99,7 @@ static CUresult host_range_remove(struct context *ctx, void *p, enum range_kind 
 	range = range_remove((uintptr_t)p, 1u << kind);
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
-	context_wait(ctx); /* a graph launched meanwhile may have found the range */
+	contexts_wait(); /* a graph launched meanwhile may have found the range */
 	range->release(range);
 	return CUDA_SUCCESS;
 }
@@ -186,11 +186,18 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
+/*
+ * The application is about to give its memory back: work of any context may still use it, also if the registration has
+ * ended with its context.
+ */
 CUresult soft_cuMemHostUnregister(void *p)
 {
 	struct context *ctx;
-	CUresult r = context_enter(&ctx);
+	CUresult r;
 
+	if (atomic_load(&soft.ready) && !soft_in_callback)
+		contexts_wait();
+	r = context_enter(&ctx);
 	if (r)
 		return r;
 	return p ? host_range_remove(ctx, p, RANGE_REGISTERED) : CUDA_ERROR_INVALID_VALUE;

@@ -48,7 +48,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr ptr)
 	e = capture_reject_unsafe_call();
 	if (e)
 		return e;
-	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || !(kinds & 1u << r.kind))
+	if (!range_find(ptr, 1, &r) || range_addr(&r) != ptr || r.freeing || r.variable || !(kinds & 1u << r.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	wait_for_range(&r, ctx);
 	struct range *removed = range_remove(ptr, kinds);

@@ -21,7 +21,8 @@ struct pool;
 struct memory_state {
 	struct { /* range.c: the memory lock */
 		pthread_rwlock_t lock;
-		struct map map; /* of struct range, by address */
+		struct map map;         /* of struct range, by address */
+		pthread_rwlock_t touch; /* held shared while a command touches memory */
 	} ranges;
 
 	struct { /* device_memory.c */

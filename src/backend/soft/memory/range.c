@@ -2,6 +2,10 @@
 #include "backend/soft/memory/range.h"
 
 #include <errno.h>
+#ifdef GANGWAY_CHECK_RANGES
+#include <stdio.h>
+#include <stdlib.h>
+#endif
 
 static struct range *range_of(struct map_node *n)
 {
@@ -48,6 +52,32 @@ int range_insert(struct range *r)
 	return err;
 }
 
+void range_touch_begin(void)
+{
+	pthread_rwlock_rdlock(&soft.memory.ranges.touch);
+}
+
+void range_touch_end(void)
+{
+	pthread_rwlock_unlock(&soft.memory.ranges.touch);
+}
+
+/* A range has been removed: waits for the commands that may have found it before. */
+static void touch_drain(void)
+{
+	pthread_rwlock_wrlock(&soft.memory.ranges.touch);
+	pthread_rwlock_unlock(&soft.memory.ranges.touch);
+}
+
+bool range_may_be_freed(uint64_t addr)
+{
+	pthread_rwlock_rdlock(&soft.memory.ranges.lock);
+	struct range *r = range_holding(addr);
+	bool may = r && r->kind != RANGE_REGISTERED && r->kind != RANGE_POOL;
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
+	return may;
+}
+
 struct range *range_remove(uint64_t addr, unsigned mask)
 {
 	pthread_rwlock_wrlock(&soft.memory.ranges.lock);
@@ -57,6 +87,8 @@ struct range *range_remove(uint64_t addr, unsigned mask)
 	if (r)
 		map_remove(&soft.memory.ranges.map, &r->node);
 	pthread_rwlock_unlock(&soft.memory.ranges.lock);
+	if (r)
+		touch_drain();
 	return r;
 }
 
@@ -69,6 +101,8 @@ struct range *range_remove_id(uint64_t addr, unsigned long long id)
 	if (r)
 		map_remove(&soft.memory.ranges.map, &r->node);
 	pthread_rwlock_unlock(&soft.memory.ranges.lock);
+	if (r)
+		touch_drain();
 	return r;
 }
 
@@ -121,6 +155,17 @@ bool range_writable(uint64_t addr, uint64_t size)
 	return ranges_cover(addr, size, true);
 }
 
+#ifdef GANGWAY_CHECK_RANGES
+void range_check_touched(uint64_t addr, uint64_t size, const char *what)
+{
+	if (ranges_cover(addr, size, false))
+		return;
+	fprintf(stderr, "ERROR: gangway: %s of %llu bytes at %#llx touches memory that was freed\n", what,
+		(unsigned long long)size, (unsigned long long)addr);
+	abort();
+}
+#endif
+
 bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg)
 {
 	pthread_rwlock_wrlock(&soft.memory.ranges.lock);
@@ -157,6 +202,8 @@ static struct range *range_remove_of_context(struct context *ctx, uint64_t from)
 	if (r)
 		map_remove(&soft.memory.ranges.map, &r->node);
 	pthread_rwlock_unlock(&soft.memory.ranges.lock);
+	if (r)
+		touch_drain();
 	return r;
 }
 

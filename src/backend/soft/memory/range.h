@@ -35,6 +35,7 @@ struct range {
 	bool read_only;   /* the device must not write it */
 	bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
 	bool freeing;     /* cuMemFreeAsync was called: it must not be freed again */
+	bool variable;    /* a managed variable: freed with its program, never by the application */
 	struct device *device;
 	struct context *ctx;   /* its end frees the range; NULL: none.  For comparison only: it may be gone */
 	uint64_t ctx_handle;   /* of ctx; set by range_insert */
@@ -75,6 +76,33 @@ bool range_find(uint64_t addr, uint64_t size, struct range *copy);
  */
 bool range_accessible(uint64_t addr, uint64_t size);
 bool range_writable(uint64_t addr, uint64_t size); /* may also write it */
+
+/*
+ * A command that copies or fills memory checks the range and touches it between these two. Whoever removes a range waits
+ * for such commands: memory is given back only after the last one that may have found its range. Do not nest them.
+ */
+void range_touch_begin(void);
+void range_touch_end(void);
+
+/*
+ * Must a submitted command look at the range again when it runs? Memory of the driver may be freed meanwhile by a stream
+ * or context that the command does not wait for. Registered memory belongs to the application and stays mapped; the
+ * addresses of a pool belong to the pool, which reuses a block before the commands of the previous owner have run.
+ */
+bool range_may_be_freed(uint64_t addr);
+
+/*
+ * In fuzz builds (GANGWAY_CHECK_RANGES): a command is about to touch the bytes, which were driver memory when it was
+ * submitted. Ends the process with a message unless all of them still are.
+ */
+#ifdef GANGWAY_CHECK_RANGES
+void range_check_touched(uint64_t addr, uint64_t size, const char *what);
+#else
+static inline void range_check_touched(uint64_t addr, uint64_t size, const char *what)
+{
+	(void)addr, (void)size, (void)what;
+}
+#endif
 
 /* Call f for the range that contains addr, with the lock held: f must be short and take no lock.  False: no range. */
 bool range_change(uint64_t addr, void (*f)(struct range *r, void *arg), void *arg);

@@ -195,7 +195,7 @@ static void range_claim(struct range *r, void *arg)
 	const unsigned kinds = 1u << RANGE_DEVICE | 1u << RANGE_POOL | 1u << RANGE_MANAGED;
 	struct claim *c = arg;
 
-	if (range_addr(r) != c->addr || r->freeing || !(kinds & 1u << r->kind))
+	if (range_addr(r) != c->addr || r->freeing || r->variable || !(kinds & 1u << r->kind))
 		return;
 	r->freeing = true;
 	c->id = r->id;

@@ -387,7 +387,8 @@ static CUresult mapping_set_access(struct mapping *m, const CUmemAccessDesc *d)
 
 	*slot = d->flags;
 	after = mapping_access(m);
-	int prot = (after & 1 ? PROT_READ : 0) | (after & 2 ? PROT_WRITE : 0);
+	/* Copies and fills respect read-only ranges; a kernel's write must not be a signal, which would end the process. */
+	int prot = after ? PROT_READ | PROT_WRITE : PROT_NONE;
 	if (after < before)
 		range_change(m->node.key, range_set_access, &after);
 	if (mprotect(to_pointer(m->node.key), m->range.size, prot)) {
