@@ -40,6 +40,7 @@ void trace_note(const char *format, ...)
 }
 
 static struct client hostile_client;
+static _Atomic(uint64_t) current; /* context of all calls */
 
 static void start(void)
 {
@@ -388,6 +389,50 @@ static void mirrors(uint64_t d)
 	CHECK(change(at + 4096, 64) == CUDA_SUCCESS);
 }
 
+/*
+ * The registration of host memory ends with its context. A graph must not name the memory from then on: nobody would
+ * notice that the client takes it back before the graph runs.
+ */
+static void pageable_in_graph(uint64_t d)
+{
+	const uint64_t at = WINDOW + (16 << 20);
+	struct wire_host own = {.address = at, .size = 1 << 16};
+	struct wire_cuCtxCreate_v2 create = {.present = 1};
+	struct wire_cuStreamCreate stream = {.present = 1, .Flags = CU_STREAM_NON_BLOCKING};
+	struct wire_cuStreamBeginCapture_v2 begin = {.mode = CU_STREAM_CAPTURE_MODE_RELAXED};
+	struct wire_cuCtxDestroy_v2 destroy = {0};
+	struct wire_cuGraphCreate graph = {.present = 1};
+	uint64_t context = 0, primary = current;
+	struct wire_node_made made;
+	struct wire_node n = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+
+	CHECK(!ask(OP(cuCtxCreate_v2), &create, sizeof create, &context, sizeof context));
+	current = context;
+	CHECK(ask(WIRE_HOST_MAP, &own, sizeof own, NULL, 0) == CUDA_SUCCESS);
+	destroy.ctx = context;
+	current = primary;
+	CHECK(!ask(OP(cuCtxDestroy_v2), &destroy, sizeof destroy, NULL, 0));
+	CHECK(!ask(OP(cuStreamCreate), &stream, sizeof stream, &begin.hStream, sizeof begin.hStream));
+	CHECK(!ask(OP(cuStreamBeginCapture_v2), &begin, sizeof begin, NULL, 0));
+	struct wire_copy up = {.device = d, .host = at, .size = 64, .stream = begin.hStream};
+	struct wire_cuMemcpyAsync any = {.dst = d, .src = at, .ByteCount = 64, .hStream = begin.hStream};
+	CHECK(post(WIRE_COPY_UP, &up, sizeof up, NULL, 0) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	CHECK(post(WIRE_COPY_DOWN, &up, sizeof up, NULL, 0) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	CHECK(post(OP(cuMemcpyAsync), &any, sizeof any, NULL, 0) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	CHECK(!ask(OP(cuGraphCreate), &graph, sizeof graph, &n.graph, sizeof n.graph));
+	n.u.copy.copy = (CUDA_MEMCPY3D){.srcHost = (void *)(uintptr_t)at,
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = d,
+		.WidthInBytes = 64,
+		.Height = 1,
+		.Depth = 1};
+	CHECK(ask(WIRE_NODE, &n, sizeof n, &made, sizeof made) == CUDA_ERROR_INVALID_VALUE);
+	up.stream = 0;
+	CHECK(post(WIRE_COPY_UP, &up, sizeof up, NULL, 0) == CUDA_SUCCESS); /* a plain copy may */
+	ask(WIRE_HOST_UNMAP, &own, sizeof own, NULL, 0);
+}
+
 /* Graph nodes that copy from and to an arena, and arena ranges that go with an event. */
 static void nodes(uint64_t d)
 {
@@ -545,6 +590,9 @@ static void variables(void)
 	/* The other variable is managed memory, too, but this module has not given it out. */
 	CHECK(mirror(at + other, 64, true) != CUDA_SUCCESS);
 	CHECK(mirror(at, 65537, true) != CUDA_SUCCESS);
+	/* The variable belongs to its module, not to the client. */
+	CHECK(post(OP(cuMemFree_v2), &(struct wire_cuMemFree_v2){.dptr = at}, sizeof(struct wire_cuMemFree_v2), NULL,
+		      0) == CUDA_ERROR_INVALID_VALUE);
 	CHECK(mirror(at, 65536, true) == CUDA_SUCCESS);
 	CHECK(change(at + 4096, 64) == CUDA_SUCCESS);
 	unload(module);
@@ -700,7 +748,6 @@ static void nonsense(int which, uint64_t d)
 int main(int argc, char **argv)
 {
 	struct wire_cuDevicePrimaryCtxRetain retain = {.present = 1};
-	static _Atomic(uint64_t) current;
 	uint64_t d, context = 0;
 
 	start();
@@ -719,6 +766,7 @@ int main(int argc, char **argv)
 	if (link_peer(client->link)->local)
 		windows(d);
 	mirrors(d);
+	pageable_in_graph(d);
 	nodes(d);
 	objects();
 	host_calls();

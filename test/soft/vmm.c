@@ -3,6 +3,7 @@
  * to memory that is mapped without access fails, and does not crash.  Graphs whose memory is unmapped fail likewise, and
  * memory stays mapped while submitted work uses it.
  */
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "engine.h"
@@ -76,6 +77,8 @@ static void round_trip(void)
 	OK(soft_cuMemGetAccess(&flags, &here, v));
 	CHECK_EQ(flags, 0);
 	CHECK_EQ(soft_cuMemcpyHtoD_v2(v, data, sizeof data), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemcpy(v, (uintptr_t)data, sizeof data), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemcpyAsync((uintptr_t)out, v, sizeof out, NULL), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemsetD8_v2(v, 1, 64), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemSetAccess(v, g, &rw, 1), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(soft_cuMemSetAccess(v, 4 * g, &rw, 1), CUDA_ERROR_INVALID_VALUE);
@@ -90,6 +93,8 @@ static void round_trip(void)
 	OK(soft_cuMemSetAccess(v, 2 * g, &ro, 1));
 	OK(soft_cuMemcpyDtoH_v2(out, v, 64));
 	CHECK_EQ(soft_cuMemcpyHtoD_v2(v, data, 64), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(soft_cuMemcpy(v, v + 2 * g, 64), CUDA_ERROR_INVALID_VALUE);
+	*(volatile char *)(uintptr_t)v = 'g'; /* as a kernel would: no signal */
 	CHECK_EQ(soft_cuMemsetD32_v2(v, 1, 4), CUDA_ERROR_INVALID_VALUE);
 	OK(soft_cuMemSetAccess(v, 2 * g, &none, 1));
 	CHECK_EQ(soft_cuMemcpyDtoH_v2(out, v, 64), CUDA_ERROR_INVALID_VALUE);
@@ -275,6 +280,60 @@ static void unmap_waits(void)
 	OK(soft_cuCtxDestroy_v2(ctx));
 }
 
+/*
+ * A copy is pending in one context; its memory is freed in another, which does not wait for the copy. The copy must not
+ * touch the addresses any more.
+ */
+static void free_in_other_context(void)
+{
+	const size_t size = 4 << 20; /* a mapping of its own, which cuMemFree gives back to the system */
+	CUcontext owner, user;
+	CUdeviceptr v, other;
+	CUstream s;
+
+	OK(soft_cuCtxCreate_v2(&owner, 0, 0));
+	OK(soft_cuMemAlloc_v2(&v, size));
+	OK(soft_cuCtxCreate_v2(&user, 0, 0));
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(soft_cuMemAlloc_v2(&other, size));
+	OK(soft_cuLaunchHostFunc(s, host_delay, NULL));
+	OK(soft_cuMemcpyDtoDAsync_v2(v, other, size, s));
+	OK(soft_cuLaunchHostFunc(s, host_delay, NULL));
+	OK(soft_cuMemsetD8Async(v, 1, size, s));
+	OK(soft_cuCtxSetCurrent(owner));
+	OK(soft_cuMemFree_v2(v));
+	OK(soft_cuCtxSetCurrent(user));
+	CHECK_EQ(soft_cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+	soft_cuCtxDestroy_v2(user);
+	OK(soft_cuCtxDestroy_v2(owner));
+}
+
+/* Unregistering host memory waits for the work of all contexts: the application unmaps the memory then. */
+static void unregister_waits(void)
+{
+	const size_t size = 1 << 20;
+	void *host = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CUcontext owner, user;
+	CUdeviceptr v;
+	CUstream s;
+
+	CHECK(host != MAP_FAILED);
+	OK(soft_cuCtxCreate_v2(&owner, 0, 0));
+	OK(soft_cuMemHostRegister_v2(host, size, CU_MEMHOSTREGISTER_PORTABLE));
+	OK(soft_cuCtxCreate_v2(&user, 0, 0));
+	OK(soft_cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(soft_cuMemAlloc_v2(&v, size));
+	OK(soft_cuLaunchHostFunc(s, host_delay, NULL));
+	OK(soft_cuMemcpyHtoDAsync_v2(v, host, size, s));
+	OK(soft_cuCtxSetCurrent(owner));
+	OK(soft_cuMemHostUnregister(host));
+	munmap(host, size);
+	OK(soft_cuCtxSetCurrent(user));
+	OK(soft_cuStreamSynchronize(s));
+	OK(soft_cuCtxDestroy_v2(user));
+	OK(soft_cuCtxDestroy_v2(owner));
+}
+
 int main(void)
 {
 	struct soft_config config = {.memory = 1ull << 30};
@@ -296,6 +355,8 @@ int main(void)
 		graph_after_unmap(access, true);
 	}
 	graph_after_free();
+	free_in_other_context();
+	unregister_waits();
 	OK(soft_cuCtxDestroy_v2(ctx));
 	return RESULT();
 }

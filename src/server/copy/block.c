@@ -1,6 +1,7 @@
 /* Copies of boxes: each side is checked by itself, then the driver gets one CUDA_MEMCPY3D. */
 #include "server/copy/copy.h"
 #include "server/memory/hostmem.h"
+#include "server/session/live_ranges.h"
 
 /* A side of the copy after its check. */
 struct checked_side {
@@ -9,6 +10,7 @@ struct checked_side {
 	CUdeviceptr device;
 	CUarray array;
 	CUcontext context;
+	uint64_t shared; /* first address in shared host memory; 0: not there */
 };
 
 /* The addresses from the first to the last byte that the copy touches.  False: overflow. */
@@ -48,6 +50,7 @@ static void side_in_memory(struct msg *m, const struct wire_side *s, const struc
 		fine = fine && hostmem_holds(m->session, from, size);
 		c->type = CU_MEMORYTYPE_HOST;
 		c->host = (void *)(uintptr_t)s->what;
+		c->shared = from;
 	} else {
 		fine = fine && copy_reachable(m, from, size);
 		c->type = CU_MEMORYTYPE_DEVICE;
@@ -55,6 +58,8 @@ static void side_in_memory(struct msg *m, const struct wire_side *s, const struc
 	}
 	if (!fine)
 		m->error = CUDA_ERROR_INVALID_VALUE;
+	else if (!m->error)
+		live_check(m->session, from, size, "a side of a block copy");
 }
 
 static struct checked_side side_check(struct msg *m, const struct wire_side *s, const struct wire_block *a, bool source)
@@ -145,6 +150,8 @@ void serve_block(const struct cuda_ops *ops, struct msg *m)
 	dst = side_check(m, &a.dst, &a, false);
 	if (side_is_staged(&a.src) || side_is_staged(&a.dst) || a.done.word)
 		copy_not_captured(ops, m, stream);
+	copy_pageable_not_captured(ops, m, stream, src.shared);
+	copy_pageable_not_captured(ops, m, stream, dst.shared);
 	if (!msg_bad(m))
 		msg_result(m, block_copy(ops, &a, &src, &dst, stream));
 	if (a.dst.kind == WIRE_SIDE_BULK && !m->broken && block_size(&a, &size))

@@ -2,6 +2,7 @@
 #include "server/quota/account.h"
 #include "server/copy/copy.h"
 #include "server/memory/hostmem.h"
+#include "server/session/live_ranges.h"
 
 void *copy_piece_up(struct msg *m, uint64_t size)
 {
@@ -43,6 +44,12 @@ void copy_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream strea
 		m->error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
+void copy_pageable_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream stream, uint64_t address)
+{
+	if (hostmem_pageable(m->session, address))
+		copy_not_captured(ops, m, stream);
+}
+
 void copy_signal(struct msg *m, CUstream stream, struct wire_signal done, const struct piece *piece)
 {
 	if (!done.word || m->broken)
@@ -63,10 +70,12 @@ void serve_copy_up(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
 	void *from = a.host ? shared_host_memory(m, a.host, a.size) : copy_piece_up(m, a.size);
-	if (!a.host || a.done.word)
+	if (!a.host || a.done.word || hostmem_pageable(m->session, a.host))
 		copy_not_captured(ops, m, stream);
-	if (!msg_bad(m))
+	if (!msg_bad(m)) {
+		live_check(m->session, (uintptr_t)from, a.size, "the source of a copy");
 		msg_result(m, ops->cuMemcpyHtoDAsync_v2(a.device, from, a.size, stream));
+	}
 	copy_signal(m, stream, a.done, NULL);
 }
 
@@ -78,10 +87,12 @@ void serve_copy_down(const struct cuda_ops *ops, struct msg *m)
 	msg_args(m, &a, sizeof a);
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.stream);
 	void *to = a.host ? shared_host_memory(m, a.host, a.size) : copy_piece(m, BULK_DOWN, a.offset, a.size);
-	if (!a.host || a.done.word)
+	if (!a.host || a.done.word || hostmem_pageable(m->session, a.host))
 		copy_not_captured(ops, m, stream);
-	if (!msg_bad(m))
+	if (!msg_bad(m)) {
+		live_check(m->session, (uintptr_t)to, a.size, "the target of a copy");
 		msg_result(m, ops->cuMemcpyDtoHAsync_v2(to, a.device, a.size, stream));
+	}
 	piece = (struct piece){a.offset, a.size};
 	copy_signal(m, stream, a.done, a.host ? NULL : &piece);
 }
@@ -104,10 +115,15 @@ void serve_cuMemcpyAsync(const struct cuda_ops *ops, struct msg *m)
 	CUstream stream = msg_handle(m, HANDLE_CUstream, a.hStream);
 	if (!copy_reachable(m, a.dst, a.ByteCount) || !copy_reachable(m, a.src, a.ByteCount))
 		m->error = CUDA_ERROR_INVALID_VALUE;
+	copy_pageable_not_captured(ops, m, stream, a.dst);
+	copy_pageable_not_captured(ops, m, stream, a.src);
 	if (!msg_bad(m))
 		unified_copy_count(m->session, &a);
-	if (!m->error)
+	if (!m->error) {
+		live_check(m->session, a.src, a.ByteCount, "the source of a copy");
+		live_check(m->session, a.dst, a.ByteCount, "the target of a copy");
 		msg_result(m, ops->cuMemcpyAsync(a.dst, a.src, a.ByteCount, stream));
+	}
 }
 
 static bool sum_add(uint64_t *sum, uint64_t n)

@@ -31,5 +31,8 @@ bool copy_reachable(struct msg *m, uint64_t address, uint64_t size);
  */
 void copy_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream stream);
 
+/* The same if the address is in host memory that a graph must not name. */
+void copy_pageable_not_captured(const struct cuda_ops *ops, struct msg *m, CUstream stream, uint64_t address);
+
 /* Signals the end of a copy, even of one that failed: the client must not wait for ever. */
 void copy_signal(struct msg *m, CUstream stream, struct wire_signal done, const struct piece *piece);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "server/memory/hostmem.h"
 #include "server/quota/account.h"
+#include "server/session/live_ranges.h"
 #include "server/session/message.h"
 #include "server/session/pump.h"
 #include "util/diff.h"
@@ -275,8 +276,10 @@ void serve_mirror_up(const struct cuda_ops *ops, struct msg *m)
 		return;
 	pthread_mutex_lock(&all->lock); /* a comparison in between would take these bytes for the device's */
 	r = mirror_holding(all, a.address, a.size);
-	if (r)
+	if (r) {
+		live_check(m->session, a.address, a.size, "an update of a mirror");
 		diff_apply((void *)(uintptr_t)a.address, r->agreed + (a.address - r->node.key), bytes, a.size);
+	}
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -322,8 +325,10 @@ void serve_mirror_down(const struct cuda_ops *ops, struct msg *m)
 	r = mirror_holding(mirrors, head.cursor, 1);
 	if (!r)
 		r = mirror_above(mirrors, head.cursor);
-	for (; r && all; r = mirror_above(mirrors, head.cursor))
+	for (; r && all; r = mirror_above(mirrors, head.cursor)) {
+		live_check(m->session, r->node.key, r->size, "a comparison of a mirror");
 		all = changed_runs_put(r, &head.cursor, out + sizeof head, &used, &head.runs);
+	}
 	pthread_mutex_unlock(&mirrors->lock);
 	head.more = !all;
 	memcpy(out, &head, sizeof head);
@@ -357,8 +362,10 @@ void mirrors_announce(struct session *s)
 	if (link_peer(s->link)->local)
 		return;
 	pthread_mutex_lock(&m->lock);
-	for (uint64_t at = 0; !changed && (r = mirror_above(m, at)); at = r->node.key + 1)
+	for (uint64_t at = 0; !changed && (r = mirror_above(m, at)); at = r->node.key + 1) {
+		live_check(s, r->node.key, r->size, "an announcement of a mirror");
 		changed = memcmp((const void *)(uintptr_t)r->node.key, r->agreed, r->size) != 0;
+	}
 	if (changed)
 		word_set(s->link, WIRE_MIRROR_WORD, ++m->changes, NULL, 0);
 	pthread_mutex_unlock(&m->lock);

@@ -3,6 +3,7 @@
 #include "server/code/code.h"
 #include "server/copy/copy.h"
 #include "server/memory/hostmem.h"
+#include "server/session/live_ranges.h"
 #include "server/wait/callbacks.h"
 
 /* May the client name this side of a copy?  Host memory must be shared, unified memory shared or the device's. */
@@ -15,8 +16,13 @@ static bool side_reachable(
 		return true;
 	if (__builtin_add_overflow(address, first, &address))
 		return false;
-	return type == CU_MEMORYTYPE_UNIFIED ? copy_reachable(m, address, bytes)
-					     : hostmem_holds(m->session, address, bytes);
+	if (hostmem_pageable(m->session, address))
+		return false;
+	if (!(type == CU_MEMORYTYPE_UNIFIED ? copy_reachable(m, address, bytes)
+					    : hostmem_holds(m->session, address, bytes)))
+		return false;
+	live_check(m->session, address, bytes, "a side of a copy node");
+	return true;
 }
 
 /* Replaces an offset in an arena by its address here.  False: the bytes are not all inside. */

@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "server/quota/account.h"
+#include "server/session/live_ranges.h"
 #include "server/session/message.h"
 #include "transport/memory.h"
 
@@ -31,7 +32,9 @@
 struct host_range {
 	struct map_node node; /* key: the address */
 	uint64_t size;
-	bool reserved; /* inside the window, which stays reserved for the client */
+	bool reserved;     /* inside the window, which stays reserved for the client */
+	CUcontext context; /* whose end ends the registration with the driver */
+	bool pageable;     /* it has ended */
 };
 
 static struct host_range *host_range_holding(struct session *s, uint64_t address)
@@ -44,6 +47,24 @@ bool hostmem_holds(struct session *s, uint64_t address, uint64_t size)
 	struct host_range *r = host_range_holding(s, address);
 
 	return r && size <= r->size - (address - r->node.key);
+}
+
+bool hostmem_pageable(struct session *s, uint64_t address)
+{
+	struct host_range *r = s->host_pageable ? host_range_holding(s, address) : NULL;
+
+	return r && r->pageable;
+}
+
+void hostmem_context_ended(struct session *s, CUcontext context)
+{
+	struct host_range *r;
+
+	for (uint64_t at = 0; (r = (struct host_range *)map_above(&s->host, at)); at = r->node.key + 1)
+		if (r->context == context && !r->pageable) {
+			r->pageable = true;
+			s->host_pageable++;
+		}
 }
 
 /* Whole pages in user space. */
@@ -261,7 +282,9 @@ void serve_host_map(const struct cuda_ops *ops, struct msg *m)
 	r->node.key = a.address;
 	r->size = a.size;
 	r->reserved = reserved;
+	r->context = m->session->context;
 	map_insert(&m->session->host, &r->node);
+	live_host_add(a.address, a.size);
 }
 
 void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
@@ -279,8 +302,10 @@ void serve_host_unmap(const struct cuda_ops *ops, struct msg *m)
 		return;
 	}
 	map_remove(&m->session->host, &r->node);
+	m->session->host_pageable -= r->pageable;
 	mirrors_unmapped(m->session, a.address, r->size);
 	msg_result(m, ops->cuMemHostUnregister((void *)(uintptr_t)a.address));
+	live_host_remove(a.address);
 	host_range_vacate(m->session, a.address, r->size, r->reserved);
 	account_host_give(m->session->account, r->size);
 	account_objects(m->session->account, -1);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "server/code/code.h"
+#include "server/memory/hostmem.h"
 #include "server/memory/texture.h"
 #include "server/quota/account.h"
 #include "server/session/message.h"
@@ -65,6 +66,7 @@ CUresult session_enter(struct session *s, uint64_t id)
 void session_context_ended(struct session *s, CUcontext context)
 {
 	registration_context_ended(s, context);
+	hostmem_context_ended(s, context);
 	signal_context_ended(s, context);
 	loaded_context_ended(s, context);
 	textures_context_ended(s, context);

@@ -63,6 +63,7 @@ struct session {
 
 	struct mirrors mirrors;
 	struct map host;              /* host memory shared with the client, by address */
+	unsigned host_pageable;       /* ranges of it whose registration ended with a context */
 	unsigned host_refusals;       /* addresses that the client asked for and that this process uses */
 	struct map vacated;           /* address ranges that the client gave back and that stay unused */
 	uint64_t window, window_size; /* addresses reserved in both processes */
