@@ -139,19 +139,31 @@ static int parse_isolate(const char *text, struct server_config *config)
 	return 0;
 }
 
+/*
+ * IPC of the CPU device opens descriptors of other workers through /proc.  Landlock forbids that; so do undumpable workers
+ * and workers of several users, unless they have the capabilities of root.
+ */
+static bool ipc_needs_proc(const struct server_config *config)
+{
+	return strcmp(config->device, "nvidia") && !config->isolate_first && (!geteuid() || config->dumpable);
+}
+
 /* Sets the layers of the sandbox.  Returns 0, or an exit status after printing an error. */
 static int choose_sandbox(const char *mode, struct server_config *config)
 {
 	char missing[SANDBOX_TEXT];
 
-	config->sandbox = strcmp(mode, "off") ? sandbox_offered(config->device) : 0;
-	if (strcmp(mode, "strict") || config->sandbox == sandbox_suitable(config->device))
+	config->sandbox = strcmp(mode, "off") ? sandbox_offered() : 0;
+	if (strcmp(mode, "strict")) {
+		config->sandbox &= ipc_needs_proc(config) ? ~(unsigned)SANDBOX_LANDLOCK : SANDBOX_ALL;
 		return 0;
-	sandbox_describe(sandbox_suitable(config->device) & ~config->sandbox, missing);
-	return cli_fail(
-		"--sandbox strict: this kernel or this build lacks the layers: %s; --sandbox auto serves without "
-		"them",
-		missing);
+	}
+	sandbox_describe(SANDBOX_ALL & ~config->sandbox, missing);
+	return config->sandbox == SANDBOX_ALL ? 0
+					      : cli_fail("--sandbox strict: this kernel or this build lacks the "
+							 "layers: %s; --sandbox auto serves "
+							 "without them",
+							missing);
 }
 
 /* Read one option. Returns 0, or an exit status after printing an error. */

@@ -107,7 +107,7 @@ static void sandbox_log(const struct server *s)
 	char on[SANDBOX_TEXT], off[SANDBOX_TEXT];
 
 	sandbox_describe(s->config->sandbox, on);
-	sandbox_describe(sandbox_suitable(s->config->device) & ~s->config->sandbox, off);
+	sandbox_describe(SANDBOX_ALL & ~s->config->sandbox, off);
 	log_event("sandbox of workers: %s; off: %s", on, off);
 }
 

@@ -299,6 +299,7 @@ static bool sandbox_enter(int (*enter)(const struct sandbox *s, const char **wha
 {
 	struct sandbox s = {.kind = sandbox_kind(config->device),
 		.layers = config->sandbox,
+		.capabilities = !(config->sandbox & SANDBOX_FILES) || sandbox_kind(config->device) != SANDBOX_CPU,
 		.dumpable = config->dumpable,
 		.isolate_user = config->isolate_first,
 		.forbidden_call = &stats->forbidden_call};

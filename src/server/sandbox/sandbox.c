@@ -2,10 +2,12 @@
 #include "server/sandbox/sandbox.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static const struct {
 	unsigned layer;
@@ -24,17 +26,9 @@ enum sandbox_kind sandbox_kind(const char *device)
 	return strcmp(device, "nvidia") ? SANDBOX_CPU : SANDBOX_NVIDIA;
 }
 
-unsigned sandbox_suitable(const char *device)
+unsigned sandbox_offered(void)
 {
-	return sandbox_kind(device) == SANDBOX_CPU ? SANDBOX_ALL & ~SANDBOX_LANDLOCK : SANDBOX_ALL;
-}
-
-unsigned sandbox_offered(const char *device)
-{
-	unsigned here =
-		SANDBOX_PRIVILEGES | SANDBOX_LIMITS | landlock_offered() | (seccomp_offered() ? SANDBOX_SECCOMP : 0);
-
-	return here & sandbox_suitable(device);
+	return SANDBOX_PRIVILEGES | SANDBOX_LIMITS | landlock_offered() | (seccomp_offered() ? SANDBOX_SECCOMP : 0);
 }
 
 void sandbox_describe(unsigned layers, char text[SANDBOX_TEXT])
@@ -47,9 +41,13 @@ void sandbox_describe(unsigned layers, char text[SANDBOX_TEXT])
 			n += (size_t)snprintf(text + n, SANDBOX_TEXT - n, "%s%s", n ? ", " : "", layer_names[i].name);
 }
 
-static int privileges_enter(bool dumpable)
+static int privileges_enter(const struct sandbox *s)
 {
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || (!dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) ? -errno : 0;
+	uint64_t user = 1ull << CAP_SETUID | 1ull << CAP_SETGID;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || (!s->dumpable && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
+		return -errno;
+	return s->capabilities || geteuid() ? 0 : sandbox_keep_capabilities(s->isolate_user ? user : 0);
 }
 
 static int limit_lower(int resource, rlim_t most)
@@ -89,7 +87,7 @@ static int limits_enter(bool dumpable)
 
 int sandbox_before_device(const struct sandbox *s, const char **what)
 {
-	int r = s->layers & SANDBOX_PRIVILEGES ? privileges_enter(s->dumpable) : 0;
+	int r = s->layers & SANDBOX_PRIVILEGES ? privileges_enter(s) : 0;
 
 	*what = "privileges";
 	if (!r && s->layers & SANDBOX_LANDLOCK) {

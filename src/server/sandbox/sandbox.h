@@ -37,6 +37,7 @@ enum sandbox_kind { SANDBOX_CPU, SANDBOX_NVIDIA, SANDBOX_KINDS };
 struct sandbox {
 	enum sandbox_kind kind;
 	unsigned layers;
+	bool capabilities;                /* the worker keeps those that it has */
 	bool dumpable;                    /* for debugging: others of the user may attach, and a core is left */
 	bool isolate_user;                /* the worker changes its user when it has a client */
 	_Atomic uint32_t *forbidden_call; /* receives the system call that ended the worker; NULL: nobody asks */
@@ -44,12 +45,8 @@ struct sandbox {
 
 enum sandbox_kind sandbox_kind(const char *device);
 
-/*
- * The layers that suit a device, and those of them that this kernel and this build offer.  The CPU device opens descriptors
- * of other workers through /proc, which Landlock forbids.
- */
-unsigned sandbox_suitable(const char *device);
-unsigned sandbox_offered(const char *device);
+/* The layers that this kernel and this build offer. */
+unsigned sandbox_offered(void);
 
 /* The names of layers, with commas; "none". */
 void sandbox_describe(unsigned layers, char text[SANDBOX_TEXT]);
@@ -66,6 +63,9 @@ int sandbox_before_client(const struct sandbox *s, const char **what);
  * become `user`, with the group of the same number and no capability.  0 or -errno.
  */
 int sandbox_change_user(uid_t user);
+
+/* Gives up all capabilities but these, which are bits.  0 or -errno. */
+int sandbox_keep_capabilities(uint64_t kept);
 
 /* landlock.c */
 unsigned landlock_offered(void);
