@@ -28,7 +28,7 @@ stage() { # PREFIX FOLDER
 
 # Copy the licences of statically linked libraries from their packages.
 licences() { # FOLDER
-	for package in liblz4-dev libzstd-dev libncurses-dev; do
+	for package in liblz4-dev libzstd-dev libncurses-dev libseccomp-dev; do
 		if [ -e "/usr/share/doc/$package/copyright" ]; then
 			cp "/usr/share/doc/$package/copyright" "$1/copyright.${package%-dev}"
 		else
