@@ -85,7 +85,7 @@ static bool has_ending(const char *name, const char *ending)
 	return n > m && !strcmp(name + n - m, ending);
 }
 
-/* What the user probably meant by the name of a file that cannot be started; "" if unknown. */
+/* Returns a hint about a file that cannot be started, for the end of an error message; "" if there is none. */
 static const char *start_hint(const char *name, char text[PATH_MAX + 64])
 {
 	bool exists = !access(name, F_OK);

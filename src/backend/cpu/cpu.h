@@ -17,7 +17,7 @@ extern const struct engine cpu_engine;
 
 /* device.c: the compute capability; false: GANGWAY_CPU_CC is not a known one. */
 bool cpu_capability(int *major, int *minor);
-/* What is wrong with GANGWAY_CPU_CC, and the valid values. */
+/* Formats an error message for an invalid GANGWAY_CPU_CC, with the valid values. */
 void cpu_capability_explain(char *why, size_t size);
 void cpu_describe(int ordinal, struct engine_device *dev);
 

@@ -8,8 +8,8 @@
  * and the count, and the count ends with the worker.  Without a quota only host memory and objects are limited
  * (account.h).
  *
- * What allocations occupy counts, and for pools what they have taken from the device.  Contexts, code and local memory
- * do not count.
+ * The quota counts the sizes of allocations, and of pools the memory that they took from the device.  Contexts, code
+ * and local memory do not count.
  */
 #pragma once
 

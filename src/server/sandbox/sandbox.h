@@ -31,7 +31,7 @@ enum sandbox_layer {
 #define SANDBOX_ALL      (SANDBOX_PRIVILEGES | SANDBOX_LIMITS | SANDBOX_LANDLOCK | SANDBOX_SECCOMP)
 #define SANDBOX_TEXT     128
 
-/* What a device needs: a column of syscalls.def, and rules of landlock.c. */
+/* The kind of device decides the column of syscalls.def and the rules of landlock.c. */
 enum sandbox_kind { SANDBOX_CPU, SANDBOX_NVIDIA, SANDBOX_KINDS };
 
 struct sandbox {
