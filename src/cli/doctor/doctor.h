@@ -107,6 +107,9 @@ void fix_missing_library(const struct doctor *d, struct finding *f, const char *
 /* Add the command that removes a variable from the examined environment. */
 void fix_unset_variable(const struct doctor *d, struct finding *f, const char *variable);
 
+/* Find a file of an installation of Gangway in the system under --root: "/libcuda.so.1". Returns false if none has it. */
+bool install_find_in_root(const struct doctor *d, const char *file, char path[4096]);
+
 /* Does the examined system have an NVIDIA GPU or driver? */
 bool vendor_gpu_present(struct doctor *d);
 

@@ -65,12 +65,25 @@ static unsigned check_installation_in(struct doctor *d, const char *dir)
 	return n;
 }
 
+/* Where packages, make install and tarballs put our libraries. */
+static const char *const usual_folders[] = {"/usr/lib/gangway", "/usr/local/lib/gangway", "/opt/gangway/lib/gangway"};
+
+#define USUAL_FOLDERS (sizeof usual_folders / sizeof *usual_folders)
+
+bool install_find_in_root(const struct doctor *d, const char *file, char path[4096])
+{
+	for (size_t i = 0; i < USUAL_FOLDERS; i++) {
+		snprintf(path, 4096, "%s%s", usual_folders[i], file);
+		if (sysroot_is_file(&d->sysroot, path))
+			return true;
+	}
+	return false;
+}
+
 static void check_root_installation(struct doctor *d)
 {
-	static const char *const folders[] = {"/usr/lib/gangway", "/usr/local/lib/gangway", "/opt/gangway/lib/gangway"};
-
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-		if (check_installation_in(d, folders[i]))
+	for (size_t i = 0; i < USUAL_FOLDERS; i++)
+		if (check_installation_in(d, usual_folders[i]))
 			return;
 	finding_add(d, STATUS_FACT, "Gangway is not installed in %s", d->sysroot.root);
 }

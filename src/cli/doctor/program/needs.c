@@ -129,6 +129,18 @@ static bool is_driver_symbol(const char *name)
 	       (!strncmp(name, "nvml", 4) && name[4] >= 'A' && name[4] <= 'Z');
 }
 
+/* The file of ours as the examined system sees it: this machine's files are not in the system under --root. */
+static const char *shown_replacement(const struct doctor *d, const struct closure_part *p, char text[PATH_MAX])
+{
+	const char *file = p->ours + strlen(d->library_dir);
+
+	if (!d->sysroot.root[0] || d->sysroot.pid || strncmp(p->ours, d->library_dir, strlen(d->library_dir)))
+		return p->ours;
+	if (!install_find_in_root(d, file, text))
+		snprintf(text, PATH_MAX, "Gangway's %.100s (not installed there)", basename(file));
+	return text;
+}
+
 /* Check the driver symbols that a part needs. */
 static void check_driver_symbols(struct doctor *d, const struct closure_part *p, const struct closure_part *driver,
 	const struct elf_object *library, const char *path)
@@ -154,6 +166,7 @@ static void check_driver(struct doctor *d, const struct closure *c, const struct
 {
 	struct sysroot here = {.environment = d->sysroot.environment};
 	const char *path = *driver->ours ? driver->ours : driver->path;
+	char shown[PATH_MAX];
 	struct elf_object o;
 	int fd = *path ? sysroot_open(*driver->ours ? &here : &d->sysroot, path) : -1;
 
@@ -163,6 +176,8 @@ static void check_driver(struct doctor *d, const struct closure *c, const struct
 		return;
 	}
 	close(fd);
+	if (*driver->ours)
+		path = shown_replacement(d, driver, shown);
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->parts[i]->is_open && c->parts[i] != driver)
 			check_driver_symbols(d, c->parts[i], driver, &o, path);
@@ -174,6 +189,7 @@ static void report_needs(struct doctor *d, const struct closure *c)
 	static const char *const columns[TABLE_COLUMNS] = {
 		"library", "needed by", "without gangway run", "with gangway run"};
 	struct finding *f = NULL;
+	char shown[PATH_MAX];
 
 	for (unsigned i = 1; i < c->n; i++) {
 		const struct closure_part *p = c->parts[i];
@@ -186,7 +202,7 @@ static void report_needs(struct doctor *d, const struct closure *c)
 		}
 		finding_row(f,
 			(const char *[TABLE_COLUMNS]){p->name, requester_name(c, p), *p->path ? p->path : "not found",
-				*p->ours   ? p->ours
+				*p->ours   ? shown_replacement(d, p, shown)
 				: *p->path ? p->path
 					   : "not found"});
 	}
