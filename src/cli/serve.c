@@ -23,7 +23,7 @@
 static const char usage[] =
 	"usage: gangway serve [--on DEVICE] [--listen ADDRESS]... [--group NAME] [--clients N]\n"
 	"                     [--clients-per-user N] [--spares N] [--memory SIZE] [--host-memory SIZE]\n"
-	"                     [--objects N] [--image-cache SIZE] [--spin-us N] [--metrics ADDRESS]\n"
+	"                     [--objects N] [--image-cache SIZE] [--clear] [--spin-us N] [--metrics ADDRESS]\n"
 	"                     [--sandbox auto|strict|off] [--isolate user] [--dumpable]\n\n"
 	"Share this machine's device with other processes, containers and machines. Each client gets a worker\n"
 	"process of its own. The server runs in the foreground and logs to standard error, one line per event.\n\n"
@@ -49,6 +49,8 @@ static const char usage[] =
 	"  --image-cache SIZE\n"
 	"                    keep at most SIZE of code on disk for clients that load it again (default 8G; 0: none).\n"
 	"                    One client fills at most a sixteenth\n"
+	"  --clear           clear device memory before a client gets it, whether or not the driver does. This costs\n"
+	"                    time, and graphs cannot have allocation nodes\n"
 	"  --spin-us N       poll for N microseconds before a worker sleeps (default $GANGWAY_SPIN_US, or %u)\n"
 	"  --metrics ADDRESS answer GET /metrics (Prometheus) and /status (JSON) on unix:PATH or tcp://HOST:PORT.\n"
 	"                    For each unix socket PATH, PATH.status always answers them\n"
@@ -104,6 +106,7 @@ static const struct option options[] = {
 	{"host-memory", required_argument, NULL, 'H'},
 	{"objects", required_argument, NULL, 'O'},
 	{"image-cache", required_argument, NULL, 'I'},
+	{"clear", no_argument, NULL, 'z'},
 	{"spin-us", required_argument, NULL, 'u'},
 	{"metrics", required_argument, NULL, 'm'},
 	{"dumpable", no_argument, NULL, 'd'},
@@ -216,6 +219,9 @@ static int parse_option(int c, struct server_config *config, const char **listen
 		return parse_bytes(optarg, &config->image_cache)
 			       ? 0
 			       : cli_usage("serve", "--image-cache %s: not a size such as 8G or 512M, nor 0", optarg);
+	case 'z':
+		config->clear = true;
+		return 0;
 	case 'O':
 		return parse_number(optarg, 1, 16000000, &config->objects)
 			       ? 0

@@ -6,7 +6,7 @@ build=$(cd "${1:?which build folder?}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 logs=${2:-$(mktemp -d)}
 failed=0
-for what in passthrough smi libraries sweep eager ptx calls; do
+for what in passthrough smi libraries sweep eager ptx calls cleared; do
 	began=$(date +%s)
 	"$here/$what.sh" "$build" >"$logs/$what.txt" 2>&1
 	status=$?

@@ -35,6 +35,7 @@ struct server_config {
 	struct quota_size host_memory;     /* limit of each client's host memory in its worker */
 	unsigned objects;                  /* limit of each client's objects */
 	uint64_t image_cache;              /* bytes of the image store on disk; 0: no images are stored */
+	bool clear;                        /* workers clear device memory before their client gets it */
 	const char *metrics;               /* a further address for status.h; NULL: only beside the unix sockets */
 };
 

@@ -127,6 +127,8 @@ static bool device_open(
 	s->ops = table;
 	if (s->account && strcmp(device, "nvidia"))
 		s->account->granule = ACCOUNT_GRANULE_CPU;
+	if (s->account && config->clear && !account_clears(s->account, table))
+		s->account = NULL;
 	if (!s->account)
 		snprintf(why, size, "out of memory");
 	return s->account;

@@ -34,7 +34,8 @@ enum account_kind {
 };
 
 struct account {
-	struct cuda_ops real; /* the device's table before it was wrapped */
+	struct cuda_ops real;     /* the device's table before it was wrapped */
+	struct cuda_ops *counted; /* wrapped to count, not to clear; only with account_clears() */
 	struct stats *stats;
 	bool has_quota;              /* on at least one device */
 	unsigned granule;            /* bytes: small allocations occupy a multiple */
@@ -104,6 +105,9 @@ uint64_t account_times(uint64_t x, uint64_t y);
 /* The client has allocated something on the current device; or freed it, if `r` is CUDA_SUCCESS.  The result is `r`. */
 CUresult account_made(struct account *a, enum account_kind kind, uint64_t key, uint64_t size);
 CUresult account_freed(struct account *a, CUresult r, enum account_kind kind, uint64_t key);
+
+/* clear.c: from now on the table clears memory after allocating it.  False: no memory. */
+bool account_clears(struct account *a, struct cuda_ops *table);
 
 /* account_array.c */
 void account_arrays_wrap(struct cuda_ops *table);
