@@ -127,6 +127,30 @@ static void mode_exports(void)
 	printf("};\n");
 }
 
+static void print_guard(const struct entry *e, const char *twin)
+{
+	printf("\nstatic %sguard_%s%s(", result_type(e), e->name, twin);
+	print_params(e);
+	printf(")\n{\n\t%sr_;\n\n\tENTER();\n\tr_ = BEHIND.%s%s(", result_type(e), e->name, twin);
+	print_names(e);
+	printf(");\n\tLEAVE();\n\treturn r_;\n}\n");
+}
+
+static void print_guard_field(const struct entry *e, const char *twin)
+{
+	printf("\t.%s%s = guard_%s%s,\n", e->name, twin, e->name, twin);
+}
+
+/* A table of functions that call the table BEHIND between ENTER and LEAVE. */
+static void mode_guard(void)
+{
+	print_head("functions that mark their thread as being inside a call");
+	each_function(print_guard);
+	printf("\nstatic const struct %s_ops guard_ops = {\n", library);
+	each_function(print_guard_field);
+	printf("};\n");
+}
+
 static void print_name_row(const struct entry *e, const char *twin)
 {
 	printf("\t\"%s%s\",\n", e->name, twin);
@@ -277,6 +301,7 @@ static const struct mode {
 } modes[] = {
 	{"ops", mode_ops},
 	{"exports", mode_exports},
+	{"guard", mode_guard},
 	{"header", mode_header, true},
 	{"table", mode_table, true},
 	{"local-header", mode_local_header, true},

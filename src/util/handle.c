@@ -50,7 +50,7 @@ static struct handle_slot *slot_allocate_locked(struct handle_table *t, uint32_t
 	}
 	*index = t->used++;
 	s = slot_at(t, *index);
-	s->generation = 1;
+	s->generation = t->generation + 1;
 	return s;
 }
 
@@ -122,6 +122,14 @@ bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind)
 		&s->word, &w, w & ~WORD_LIVE, memory_order_acq_rel, memory_order_relaxed));
 	handle_put(t, handle);
 	return true;
+}
+
+uint64_t handle_at_index(struct handle_table *t, uint32_t index)
+{
+	struct handle_slot *s = slot_at(t, index);
+	uint64_t word = s ? atomic_load_explicit(&s->word, memory_order_acquire) : 0;
+
+	return word & WORD_LIVE ? word >> 40 << 36 | (word >> 32 & 0xff) << 28 | (uint64_t)index << 4 : 0;
 }
 
 void handle_ref(struct handle_table *t, uint64_t handle)

@@ -26,6 +26,8 @@ struct handle_table {
 	pthread_mutex_t lock; /* allocating and freeing slots */
 	uint32_t used;        /* slots ever handed out */
 	uint32_t free;        /* index + 1 of the first free slot, 0 = none */
+	uint32_t
+		generation; /* of a slot at its first use, minus 1: tables with different values give out different handles */
 	_Atomic(struct handle_slot *) chunk[HANDLE_CHUNKS];
 };
 
@@ -50,6 +52,9 @@ static inline unsigned handle_kind(uint64_t handle)
 {
 	return handle >> 28 & 0xff;
 }
+
+/* The live handle in the slot with this index; 0: none. For a walk over all handles, up to `used`. */
+uint64_t handle_at_index(struct handle_table *t, uint32_t index);
 
 /* Invalidate the handle and drop the table's reference. Returns true to exactly one caller. */
 bool handle_close(struct handle_table *t, uint64_t handle, unsigned kind);

@@ -3,7 +3,7 @@
 #include "gen/version.h"
 #include "wire/protocol.h"
 
-#define MESSAGES 10 /* raise it when something in wire.h, devices.h or nvml.h changes its meaning or size */
+#define MESSAGES 11 /* raise it when something in wire.h, devices.h or nvml.h changes its meaning or size */
 
 uint64_t wire_protocol(void)
 {

@@ -59,6 +59,19 @@ struct wire_context {
 	uint32_t ended;
 };
 
+/* A client that has lost its worker must not use handles of that worker with a new one: their generations differ. */
+struct wire_renew {
+	uint32_t generation; /* handles of this session have higher ones; below 2^24 */
+	uint32_t unused;
+};
+
+/* Both are handles of one kind: a primary context or a kernel, which outlive a reset. */
+struct wire_alias {
+	uint64_t former, now;
+};
+
+#define WIRE_ALIASES (1u << 17) /* at most */
+
 /* Behind these heads: launch parameters. */
 struct wire_launch {
 	uint64_t function, stream;

@@ -28,6 +28,7 @@ rdc) compile rdc -rdc=true -DRDC runtime.cu part.cu ;;
 packed) compile packed -Xfatbin -compress-all --compress-mode=size runtime.cu part.cu ;;
 forks) compile forks forks.cu ;;
 exits) compile exits exits.cu ;;
+renew) compile renew renew.cu ;;
 sass) compile sass -gencode arch=compute_90,code=sm_90 sass.cu ;;
 two)
 	compile plugin-a.so -shared -Xcompiler -fPIC -DWHO='"a"' plugin.cu

@@ -46,3 +46,18 @@ add_dependencies(remote-shared gen gangway-soft)
 set_target_properties(remote-shared PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 add_test(NAME remote-shared COMMAND remote-shared)
 set_tests_properties(remote-shared PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+# The application goes on after its worker has died.
+add_executable(remote-renew renew.c)
+add_dependencies(remote-renew gen)
+target_link_libraries(remote-renew PRIVATE cuda)
+foreach(transport unix tcp)
+  add_test(NAME remote-${transport}-renew COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/renew.sh ${CMAKE_BINARY_DIR} cpu ${transport}
+    $<TARGET_FILE:remote-renew>)
+  add_test(NAME remote-${transport}-renew-runtime COMMAND sh -c
+    "'${CMAKE_SOURCE_DIR}/test/process/build.sh' renew '${CMAKE_CURRENT_BINARY_DIR}' || exit
+    LD_LIBRARY_PATH='${CMAKE_BINARY_DIR}/lib/gangway' exec '${CMAKE_CURRENT_SOURCE_DIR}/renew.sh' '${CMAKE_BINARY_DIR}' cpu ${transport} '${CMAKE_CURRENT_BINARY_DIR}/renew'")
+  set_tests_properties(remote-${transport}-renew PROPERTIES TIMEOUT 300)
+  set_tests_properties(remote-${transport}-renew-runtime PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS nosan
+    RESOURCE_LOCK remote-renew-runtime)
+endforeach()

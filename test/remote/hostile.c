@@ -433,6 +433,31 @@ static void pageable_in_graph(uint64_t d)
 	ask(WIRE_HOST_UNMAP, &own, sizeof own, NULL, 0);
 }
 
+/* Handles of an earlier session: a client gives only its own contexts and kernels other names, and none before others exist. */
+static void renewals(void)
+{
+	struct wire_cuStreamCreate create = {.present = 1};
+	uint64_t stream = 0;
+	struct wire_renew late = {.generation = 1u << 16};
+	uint64_t own = call_context_id(), former = own | 1ull << 58;
+	struct wire_alias a;
+
+	CHECK(!ask(OP(cuStreamCreate), &create, sizeof create, &stream, sizeof stream));
+	CHECK(ask(WIRE_RENEW, &late, sizeof late, NULL, 0) == CUDA_ERROR_INVALID_VALUE);
+	for (size_t i = 0; i < WILD; i++) {
+		a = (struct wire_alias){former, wild[i]};
+		CHECK(ask(WIRE_ALIAS, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_HANDLE);
+		a = (struct wire_alias){wild[i], stream};
+		CHECK(ask(WIRE_ALIAS, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_HANDLE);
+	}
+	a = (struct wire_alias){own, own}; /* a handle of this session is no former one */
+	CHECK(ask(WIRE_ALIAS, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_HANDLE);
+	a = (struct wire_alias){stream | 1ull << 58, stream};
+	CHECK(ask(WIRE_ALIAS, &a, sizeof a, NULL, 0) == CUDA_ERROR_INVALID_HANDLE);
+	a = (struct wire_alias){former, own};
+	CHECK(ask(WIRE_ALIAS, &a, sizeof a, NULL, 0) == CUDA_SUCCESS);
+}
+
 /* Graph nodes that copy from and to an arena, and arena ranges that go with an event. */
 static void nodes(uint64_t d)
 {
@@ -767,6 +792,7 @@ int main(int argc, char **argv)
 		windows(d);
 	mirrors(d);
 	pageable_in_graph(d);
+	renewals();
 	nodes(d);
 	objects();
 	host_calls();

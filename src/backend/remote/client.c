@@ -41,5 +41,6 @@ void client_destroy(struct client *c)
 	memory_state_destroy(c->memory);
 	session_state_destroy(c->session);
 	free(c->devices);
+	free(c->address);
 	free(c);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "backend/backend.h"
+#include "backend/remote/guard.h"
 #include "backend/remote/session/remote.h"
 #include "backend/remote/backend.h"
 #include "backend/remote/session/stats.h"
@@ -66,6 +67,17 @@ static CUresult client_ask_devices(char *why, size_t size)
 	return CUDA_SUCCESS;
 }
 
+/*
+ * Handles of a former client must never be valid in the new server: handles of each life begin with a generation of their
+ * own.  The first life has the lowest ones, and no later life uses them again.
+ */
+static CUresult client_set_generation(void)
+{
+	struct wire_renew a = {.generation = (1 + (client->life - 1) % 255) << 16};
+
+	return client->life ? call_sync(WIRE_RENEW, &a, sizeof a, NULL, 0, NULL, 0) : CUDA_SUCCESS;
+}
+
 /* Each extra connection keeps a processor busy on both sides during large copies. */
 static unsigned extra_connections(void)
 {
@@ -87,16 +99,23 @@ static bool link_large_enough(struct link *link)
 	return up >= ARENA_MIN && down >= ARENA_MIN && words >= WORDS_MIN * WORD_STRIDE;
 }
 
-/* Also in a forked child, which must not hold the connection open: the server would not notice the end of the parent. */
 static void client_close(void)
 {
 	struct client *c = client;
 
-	client = NULL;
 	client_destroy(c);
+	client = NULL;
 }
 
-static CUresult client_open(const char *address, char *why, size_t size)
+/* A forked child must not hold the connection open: the server would not notice the end of the parent. */
+static void client_forked(void)
+{
+	client = atomic_exchange(&client_now, NULL);
+	client_threads_forked();
+	client_close();
+}
+
+CUresult client_connect(const char *address, unsigned life, char *why, size_t size)
 {
 	struct link_config config = link_defaults(false);
 	char error[LINK_ERROR_TEXT];
@@ -122,56 +141,92 @@ static CUresult client_open(const char *address, char *why, size_t size)
 		link_destroy(link);
 		return CUDA_ERROR_NO_DEVICE;
 	}
+	struct client *former = client;
 	client = client_create(link);
-	if (!client) {
+	if (!client || !(client->address = strdup(address))) {
 		snprintf(why, size, "%s: out of memory", address);
-		link_destroy(link);
+		if (client)
+			client_close();
+		else
+			link_destroy(link);
+		client = former;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	client->life = life;
+	CUresult r = client_set_generation();
+	if (!r)
+		r = client_ask_devices(why, size);
+	if (r) {
+		client_close();
+		client = former;
+	}
+	return r;
+}
+
+static CUresult client_open(const char *address, char *why, size_t size)
+{
 	const char *stats = secure_getenv("GANGWAY_STATS");
+	CUresult r;
+
 	if (stats && *stats && strcmp(stats, "0"))
 		stats_start();
-	CUresult r = client_ask_devices(why, size);
+	r = client_connect(address, 0, why, size);
 	if (r)
-		client_close();
-	return r;
+		return r;
+	struct client *c = client;
+	client = NULL;
+	atomic_store(&client_now, c);
+	client_thread_move(); /* the thread keeps the lane that it has opened */
+	return CUDA_SUCCESS;
 }
 
 static CUresult backend_open(
 	const char *device, struct cuda_ops *table, void (*ending)(CUcontext ctx), char *why, size_t size)
 {
-	CUresult r = client ? CUDA_SUCCESS : client_open(device, why, size);
+	CUresult r = atomic_load(&client_now) ? CUDA_SUCCESS : client_open(device, why, size);
 
 	if (r)
 		return r;
-	client->context_ending = ending;
-	*table = cuda_remote_ops;
+	atomic_load(&client_now)->context_ending = ending;
+	guard_table(table);
 	return CUDA_SUCCESS;
 }
 
 static CUresult backend_stream_id(CUcontext ctx, CUstream handle, unsigned long long *id)
 {
 	CUresult r;
-	struct stream *s = stream_find(handle, &r);
+	struct stream *s;
 
 	(void)ctx;
-	if (!s)
-		return r;
-	*id = (uintptr_t)s;
-	return CUDA_SUCCESS;
+	client_enter();
+	s = stream_find(handle, &r);
+	if (s)
+		*id = (uintptr_t)s;
+	client_leave();
+	return s ? CUDA_SUCCESS : r;
+}
+
+static CUresult backend_primary(CUdevice dev, CUcontext *ctx)
+{
+	CUresult r;
+
+	client_enter();
+	r = remote_primary(dev, ctx);
+	client_leave();
+	return r;
 }
 
 const struct backend unix_backend = {
 	.name = "unix",
 	.open = backend_open,
-	.forked = client_close,
-	.primary = remote_primary,
+	.forked = client_forked,
+	.primary = backend_primary,
 	.stream_id = backend_stream_id,
 };
 const struct backend tcp_backend = {
 	.name = "tcp",
 	.open = backend_open,
-	.forked = client_close,
-	.primary = remote_primary,
+	.forked = client_forked,
+	.primary = backend_primary,
 	.stream_id = backend_stream_id,
 };

@@ -33,6 +33,13 @@ struct handles {
 	_Atomic uint64_t *objects;
 	uint64_t most;
 	unsigned uncounted; /* handles whose object ended with its context */
+	struct map aliases; /* struct alias by former handle.  The dispatcher's */
+	unsigned alias_count;
+};
+
+struct alias {
+	struct map_node node; /* key: the former handle */
+	uint64_t now;
 };
 
 #define UNCOUNTED_MAX 65536
@@ -205,6 +212,46 @@ uint64_t handles_known(struct handles *h, enum handle_kind kind, void *real)
 	return e ? e->id : 0;
 }
 
+/* The entry of a handle or of its alias. */
+static struct handle_entry *entry_of(struct handles *h, enum handle_kind kind, uint64_t id)
+{
+	struct handle_entry *e = handle_peek(&h->table, id, kind);
+	struct alias *a = e || !h->alias_count ? NULL : (struct alias *)map_find(&h->aliases, id);
+
+	return a ? handle_peek(&h->table, a->now, kind) : e;
+}
+
+bool handles_begin(struct handles *h, uint32_t generation)
+{
+	bool unused;
+
+	pthread_mutex_lock(&h->table.lock);
+	unused = !h->table.used;
+	if (unused)
+		h->table.generation = generation;
+	pthread_mutex_unlock(&h->table.lock);
+	return unused;
+}
+
+bool handles_alias(struct handles *h, enum handle_kind kind, uint64_t former, uint64_t now)
+{
+	struct alias *a = (struct alias *)map_find(&h->aliases, former);
+
+	if (!handle_peek(&h->table, now, kind) || handle_peek(&h->table, former, kind) ||
+		(!a && h->alias_count == WIRE_ALIASES))
+		return false;
+	if (!a) {
+		a = calloc(1, sizeof *a);
+		if (!a)
+			return false;
+		a->node.key = former;
+		map_insert(&h->aliases, &a->node);
+		h->alias_count++;
+	}
+	a->now = now;
+	return true;
+}
+
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real)
 {
 	struct handle_entry *e;
@@ -212,7 +259,7 @@ bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **
 	*real = NULL;
 	if (!id)
 		return true;
-	e = handle_peek(&h->table, id, kind);
+	e = entry_of(h, kind, id);
 	if (!e || e->ended)
 		return false;
 	*real = e->real;
@@ -221,7 +268,7 @@ bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **
 
 bool handles_ended(struct handles *h, enum handle_kind kind, uint64_t id)
 {
-	struct handle_entry *e = id ? handle_peek(&h->table, id, kind) : NULL;
+	struct handle_entry *e = id ? entry_of(h, kind, id) : NULL;
 
 	return e && e->ended;
 }
@@ -343,6 +390,10 @@ void handles_destroy(struct handles *h)
 		struct map_node *n;
 		while ((n = map_above(&h->by_real[k], 0)))
 			handles_drop(h, k, ((struct handle_entry *)n)->id);
+	}
+	for (struct map_node *n; (n = map_above(&h->aliases, 0));) {
+		map_remove(&h->aliases, n);
+		free(n);
 	}
 	free(h);
 }

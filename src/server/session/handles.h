@@ -45,6 +45,11 @@ uint64_t handles_known(struct handles *h, enum handle_kind kind, void *real);
  */
 bool handles_find(struct handles *h, enum handle_kind kind, uint64_t id, void **real);
 
+/* Handles get higher generations than this one.  False: some handles were given out already. */
+bool handles_begin(struct handles *h, uint32_t generation);
+/* Dispatcher only.  `former`, which is no handle of this session, finds the object of `now`.  False: no such handle. */
+bool handles_alias(struct handles *h, enum handle_kind kind, uint64_t former, uint64_t now);
+
 /* The object is gone: its handle becomes invalid. */
 void handles_drop(struct handles *h, enum handle_kind kind, uint64_t id);
 

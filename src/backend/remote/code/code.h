@@ -38,6 +38,9 @@ CUresult file_read(const char *path, void **bytes, size_t *size);
 
 /* A context was reset: its functions and variables are gone. */
 void code_note_reset(void);
+/* Enters a kernel of a former client's under its old handle. */
+CUresult function_carry(uint64_t id);
+void function_finish(void *function); /* frees what a record points to */
 
 /* Properties of a function; constant, except for some attributes. */
 struct function_info {
@@ -88,6 +91,11 @@ static inline bool function_fits(const struct function *f, const struct context 
 /* The owner of the list is unloaded. */
 void functions_drop(struct function **list);
 
+/* ---- library.c ---- */
+
+/* The client takes over the libraries of a former client, and loads those that were in use, with their kernels. */
+void libraries_carry(struct client *former);
+
 /* ---- occupancy.c ---- */
 
 void occupancy_answers_free(struct occupancy_answer *list);
@@ -100,6 +108,12 @@ struct global;
 CUresult global_find(struct global **list, bool managed, uint64_t owner, const char *name, CUdeviceptr *address,
 	size_t *size, CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
 void globals_drop(struct global **list);
+/*
+ * After a worker's death: finds the managed variables of `was`, which is freed, again.  False: one of them has moved, or is
+ * missing, and the application may have its address.
+ */
+bool globals_renew(struct global **list, struct global *was, uint64_t owner,
+	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name));
 /* Notes the range of a variable that is not kept by name; passes r on. */
 CUresult global_note(CUresult r, const CUdeviceptr *address, const size_t *size);
 

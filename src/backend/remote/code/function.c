@@ -26,6 +26,11 @@ static void function_clear(struct function *f)
 	f->gone = false;
 }
 
+void function_finish(void *function)
+{
+	function_clear(function);
+}
+
 static struct function *function_create(uint64_t id)
 {
 	struct function *f = recycle_take(&client->code->functions);
@@ -33,7 +38,7 @@ static struct function *function_create(uint64_t id)
 	if (f)
 		function_clear(f);
 	else
-		f = calloc(1, sizeof *f);
+		f = recycle_create(&client->code->functions, sizeof *f);
 	if (!f)
 		return NULL;
 	f->id = id;
@@ -42,6 +47,18 @@ static struct function *function_create(uint64_t id)
 		return f;
 	recycle_put(&client->code->functions, &f->recycled);
 	return NULL;
+}
+
+/* The record of a kernel whose handle is a former client's. */
+CUresult function_carry(uint64_t id)
+{
+	struct function *f = recycle_create(&client->code->functions, sizeof *f);
+
+	if (!f)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	f->id = id;
+	f->kernel = true;
+	return record_carry(id, f);
 }
 
 static bool handle_may_be_function(uint64_t id)
@@ -80,7 +97,7 @@ CUresult function_note_name(uint64_t id, const char *name, uint64_t owner, bool 
 	if (copy && !atomic_compare_exchange_strong(&f->name, &none, copy))
 		free(copy);
 	pthread_mutex_lock(&client->code->function_lock);
-	if (!f->owner) {
+	if (!f->owner && !client->code->carried) {
 		f->owner = owner;
 		f->silent = silent;
 		f->next = *list;

@@ -100,3 +100,20 @@ void globals_drop(struct global **list)
 	}
 	pthread_mutex_unlock(&client->code->globals_lock);
 }
+
+bool globals_renew(struct global **list, struct global *was, uint64_t owner,
+	CUresult (*ask)(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name))
+{
+	struct global *next;
+	bool same = true;
+
+	for (; was; was = next) {
+		CUdeviceptr address = 0;
+		size_t size = 0;
+		next = was->next;
+		same = same && !global_find(list, true, owner, was->name, &address, &size, ask) &&
+		       address == was->address && size == was->size;
+		free(was);
+	}
+	return same;
+}

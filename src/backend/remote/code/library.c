@@ -65,6 +65,102 @@ static CUresult library_load(struct library *l)
 	return r;
 }
 
+static CUlibrary library_server_handle(struct library *l)
+{
+	return (CUlibrary)(uintptr_t)l->id;
+}
+
+static CUresult library_ask_managed(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
+{
+	return call_cuLibraryGetManaged(address, size, (CUlibrary)(uintptr_t)owner, name);
+}
+
+/* ---- from one client to the next ---- */
+
+static bool library_has_image(const struct library *l)
+{
+	return l->lazy || l->file;
+}
+
+/* What the application may use of a library after it was loaded again. */
+struct library_contents {
+	struct function *kernels;
+	struct global *managed;
+};
+
+/* Nothing of the library is loaded in the new server. */
+static struct library_contents library_forget_load(struct library *l, struct client *former)
+{
+	struct library_contents was;
+
+	pthread_mutex_lock(&former->code->function_lock);
+	was.kernels = l->kernels;
+	l->kernels = NULL;
+	pthread_mutex_unlock(&former->code->function_lock);
+	pthread_mutex_lock(&former->code->globals_lock);
+	was.managed = l->managed;
+	l->managed = NULL;
+	globals_drop(&l->globals);
+	pthread_mutex_unlock(&former->code->globals_lock);
+	pthread_mutex_lock(&l->lock);
+	if (l->id || l->load_error == CUDA_ERROR_DEVICE_UNAVAILABLE)
+		l->load_error = library_has_image(l) ? CUDA_SUCCESS : CUDA_ERROR_DEVICE_UNAVAILABLE;
+	l->id = 0;
+	pthread_mutex_unlock(&l->lock);
+	return was;
+}
+
+static void library_carry_kernel(struct library *l, const struct function *was)
+{
+	struct wire_alias a = {.former = was->id};
+	CUkernel now;
+
+	if (!was->name || call_cuLibraryGetKernel(&now, library_server_handle(l), was->name))
+		return;
+	a.now = (uintptr_t)now;
+	if (!call_sync(WIRE_ALIAS, &a, sizeof a, NULL, 0, NULL, 0) && !function_carry(was->id))
+		function_note_name(was->id, was->name, l->handle, l->silent, &l->kernels);
+}
+
+/* A managed variable that has moved would leave host and device with a variable each: the library is of no use then. */
+static void library_carry(struct library *l, struct client *former)
+{
+	struct library_contents was = library_forget_load(l, former);
+
+	if (!(was.kernels || was.managed) || !library_has_image(l) || library_load(l))
+		return;
+	if (!globals_renew(&l->managed, was.managed, l->id, library_ask_managed)) {
+		l->load_error = CUDA_ERROR_NOT_SUPPORTED;
+		l->id = 0;
+		return;
+	}
+	for (struct function *f = was.kernels; f; f = f->next)
+		library_carry_kernel(l, f);
+}
+
+void libraries_carry(struct client *former)
+{
+	struct handle_table *from = &former->code->libraries, *to = &client->code->libraries;
+
+	pthread_mutex_lock(&former->code->function_lock);
+	former->code->carried = true;
+	pthread_mutex_unlock(&former->code->function_lock);
+	pthread_mutex_lock(&from->lock);
+	to->used = from->used;
+	to->free = from->free;
+	for (unsigned i = 0; i < HANDLE_CHUNKS; i++)
+		atomic_store(&to->chunk[i], atomic_load(&from->chunk[i]));
+	pthread_mutex_unlock(&from->lock);
+	for (uint32_t i = 0; i < to->used; i++) {
+		uint64_t handle = handle_at_index(to, i);
+		struct library *l = handle ? handle_get(to, handle, HANDLE_CUlibrary) : NULL;
+		if (!l)
+			continue;
+		library_carry(l, former);
+		library_put(l);
+	}
+}
+
 /* The library of a handle, loaded, with a reference; NULL: *why. */
 static struct library *library_get_loaded(CUlibrary handle, CUresult *why)
 {
@@ -79,11 +175,6 @@ static struct library *library_get_loaded(CUlibrary handle, CUresult *why)
 		return NULL;
 	}
 	return l;
-}
-
-static CUlibrary library_server_handle(struct library *l)
-{
-	return (CUlibrary)(uintptr_t)l->id;
 }
 
 /* A lazy library is loaded later, when the log buffers of the application may be gone. */
@@ -279,11 +370,6 @@ CUresult remote_cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary
 		r = global_note(call_cuLibraryGetGlobal(address, size, library_server_handle(l), name), address, size);
 	library_put(l);
 	return r;
-}
-
-static CUresult library_ask_managed(CUdeviceptr *address, size_t *size, uint64_t owner, const char *name)
-{
-	return call_cuLibraryGetManaged(address, size, (CUlibrary)(uintptr_t)owner, name);
 }
 
 /* A managed variable has one address in all contexts, and the host may touch it (mirror.c). */

@@ -27,7 +27,7 @@ static struct module *module_create(void)
 
 	if (m)
 		module_drop_contents(m); /* found by one thread while another unloaded the module */
-	return m ? m : calloc(1, sizeof *m);
+	return m ? m : recycle_create(&client->code->modules, sizeof *m);
 }
 
 static CUresult module_load(CUmodule *module, const struct image *im, const struct jit_options *o)

@@ -1,6 +1,7 @@
 /* Creates and destroys the state of the code room. */
 #include "backend/remote/code/state.h"
 #include <stdlib.h>
+#include "backend/remote/code/code.h"
 
 struct code_state *code_state_create(void)
 {
@@ -17,12 +18,14 @@ struct code_state *code_state_create(void)
 	return s;
 }
 
-/* Records of functions, modules and libraries that the application has not unloaded are not freed. */
+/* Libraries that the application has not unloaded are not freed, nor are the names of variables. */
 void code_state_destroy(struct code_state *s)
 {
 	if (!s)
 		return;
-	for (unsigned i = 0; i < HANDLE_CHUNKS; i++)
+	recycle_pool_finish(&s->functions, function_finish);
+	recycle_pool_finish(&s->modules, NULL);
+	for (unsigned i = 0; i < HANDLE_CHUNKS && !s->carried; i++)
 		free(s->libraries.chunk[i]);
 	free(s);
 }

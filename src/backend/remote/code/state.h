@@ -12,6 +12,7 @@ struct code_state {
 	struct recycle_pool functions; /* function.c */
 	struct recycle_pool modules;   /* module.c */
 	struct handle_table libraries; /* library.c */
+	bool carried;                  /* the libraries belong to another client now: renew.c */
 	pthread_mutex_t globals_lock;  /* globals.c: the lists of all owners */
 	pthread_mutex_t upload_lock;   /* upload.c: two threads must not mix the chunks of one image */
 };

@@ -101,6 +101,8 @@ static CUresult copy_up(CUdeviceptr dst, const void *src, size_t size, struct st
 
 /* ---- down ---- */
 
+static __thread struct piece *piece_of_thread;
+
 static void thread_piece_destroy(void *p)
 {
 	struct piece *piece = p;
@@ -109,25 +111,32 @@ static void thread_piece_destroy(void *p)
 		return;
 	bulk_free(client->link, BULK_DOWN, *piece);
 	free(piece);
+	piece_of_thread = NULL;
+}
+
+void copy_forget_thread(void)
+{
+	free(piece_of_thread);
+	piece_of_thread = NULL;
 }
 
 /* The thread's own piece; a copy down has completed when it returns, so that the thread's next copy can use it again. */
 static const struct piece *thread_piece(void)
 {
-	static __thread struct piece *mine;
+	struct piece *mine = piece_of_thread;
 
 	if (mine)
 		return mine;
 	mine = malloc(sizeof *mine);
 	if (!mine || bulk_alloc(client->link, BULK_DOWN, THREAD_PIECE, mine)) {
 		free(mine);
-		return mine = NULL;
+		return NULL;
 	}
 	if (!thread_at_end(thread_piece_destroy, mine)) {
 		thread_piece_destroy(mine);
-		mine = NULL;
+		return NULL;
 	}
-	return mine;
+	return piece_of_thread = mine;
 }
 
 /* Waits for the value; everything posted before has then completed, and may have failed. */

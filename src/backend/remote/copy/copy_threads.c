@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include "backend/remote/copy/state.h"
+#include "backend/remote/guard.h"
 
 #define COPY_THREADS_MAX 3
 
@@ -28,11 +29,13 @@ static bool copy_job_has_work(struct copy_job *j)
 
 static void *copy_thread_run(void *arg)
 {
-	struct copy_threads *t = arg;
+	struct client *mine = arg;
+	struct copy_threads *t = &mine->copy->threads;
 	struct copy_job *j;
 
+	client_thread_join(mine);
 	pthread_mutex_lock(&t->lock);
-	for (;;) {
+	while (!t->stopping) {
 		for (j = t->jobs; j && !copy_job_has_work(j); j = j->next)
 			;
 		if (!j) {
@@ -47,6 +50,9 @@ static void *copy_thread_run(void *arg)
 		if (!--j->helpers)
 			pthread_cond_broadcast(&t->helper_left);
 	}
+	t->count--;
+	pthread_cond_broadcast(&t->helper_left);
+	pthread_mutex_unlock(&t->lock);
 	return NULL;
 }
 
@@ -67,7 +73,7 @@ static void copy_threads_start(struct copy_threads *t)
 	sigfillset(&all); /* signal handlers of the application run on its own threads */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (t->count = 0; t->count < want && t->count < COPY_THREADS_MAX; t->count++) {
-		if (pthread_create(&thread, NULL, copy_thread_run, t))
+		if (pthread_create(&thread, NULL, copy_thread_run, client))
 			break;
 		pthread_detach(thread);
 	}
@@ -95,6 +101,18 @@ static void copy_job_remove(struct copy_threads *t, struct copy_job *j)
 		p = &(*p)->next;
 	*p = j->next;
 	while (j->helpers)
+		pthread_cond_wait(&t->helper_left, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void copy_threads_stop(struct copy_state *s)
+{
+	struct copy_threads *t = &s->threads;
+
+	pthread_mutex_lock(&t->lock);
+	t->stopping = true;
+	pthread_cond_broadcast(&t->job_added);
+	while (t->count > 0)
 		pthread_cond_wait(&t->helper_left, &t->lock);
 	pthread_mutex_unlock(&t->lock);
 }

@@ -115,3 +115,9 @@ struct copy_job {
 
 /* Calls chunk() for all indices, some of them on other threads; returns when all calls have returned. */
 CUresult copy_threads_run(struct copy_job *j);
+/* Ends the threads.  No copy may be under way. */
+void copy_threads_stop(struct copy_state *s);
+
+/* ---- copy.c ---- */
+
+void copy_forget_thread(void); /* the thread has moved to another client */

@@ -9,6 +9,7 @@ struct copy_threads {
 	pthread_cond_t job_added, helper_left;
 	struct copy_job *jobs;
 	int count; /* of threads; -1: not started */
+	bool stopping;
 };
 
 struct copy_state {

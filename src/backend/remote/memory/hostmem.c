@@ -27,6 +27,7 @@ struct host_range {
 	size_t mapped;  /* bytes of pages that the client has mapped; 0: registered */
 	struct host_pages registered;
 	bool mirrored; /* the server has a copy of its own: mirror.c */
+	bool lost;     /* of a former client: the server knows nothing of it */
 	bool implicit; /* mirrored although the application has not asked for it */
 };
 
@@ -54,6 +55,23 @@ static bool window_try(uint64_t at, uint64_t size)
 	return false;
 }
 
+/* Offers the window of a former client to the new server.  If that is refused, its ranges are like any others. */
+static void window_reopen(void)
+{
+	struct wire_host a = {.address = host_table()->window, .size = host_table()->window_size};
+	struct map_node *n;
+
+	host_table()->window_carried = false;
+	if (!call_sync(WIRE_WINDOW, &a, sizeof a, NULL, 0, NULL, 0))
+		return;
+	pthread_rwlock_wrlock(&host_table()->lock);
+	for (uint64_t at = a.address; (n = map_above(&host_table()->ranges, at)) && n->key - a.address < a.size;
+		at = n->key + 1)
+		host_table()->outside_window++;
+	host_table()->window = 0;
+	pthread_rwlock_unlock(&host_table()->lock);
+}
+
 /*
  * Tries addresses until one is free on both sides: sanitizers and some programs use up one place or another.  A process
  * that is short of memory tries again at the next allocation.
@@ -70,6 +88,8 @@ static bool window_open(void)
 		{0x1000000000, 1ull << 36},
 	};
 
+	if (host_table()->window_carried)
+		window_reopen();
 	if (host_table()->window || host_table()->window_tried)
 		return host_table()->window != 0;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -409,7 +429,9 @@ static CUresult host_range_free(uint64_t address, enum host_kind kind)
 		mirror_remove(h->pages);
 	if (h && h->implicit)
 		host_table()->implicit_bytes -= h->mapped;
-	if (h && h->info.shared) {
+	if (h && h->lost && window_contains(h->pages)) {
+		window_unmap(h->pages, h->mapped);
+	} else if (h && h->info.shared) {
 		r = hostmem_unshare(h->pages);
 		window_unmap(h->pages, h->mapped);
 	} else if (h) {
@@ -504,4 +526,54 @@ void hostmem_gone(uint64_t context)
 			host_unregister(info.base, true);
 		else
 			host_range_free(info.base, info.kind);
+}
+
+/* ---- from one client to the next ---- */
+
+static bool host_range_first_registered(struct host_info *info)
+{
+	struct map_node *n;
+	bool found = false;
+
+	pthread_rwlock_rdlock(&host_table()->lock);
+	for (uint64_t at = 0; !found && (n = map_above(&host_table()->ranges, at)); at = n->key + 1) {
+		*info = ((struct host_range *)n)->info;
+		found = info->kind == HOST_REGISTERED;
+	}
+	pthread_rwlock_unlock(&host_table()->lock);
+	return found;
+}
+
+void hostmem_unregister_all(void)
+{
+	struct host_info info;
+
+	while (host_range_first_registered(&info))
+		host_unregister(info.base, true);
+}
+
+void hostmem_carry(struct client *former)
+{
+	struct host_table *from = &former->memory->hosts, *to = host_table();
+	struct map_node *n;
+
+	pthread_mutex_lock(&from->alloc_lock);
+	pthread_rwlock_wrlock(&from->lock);
+	while ((n = map_above(&from->ranges, 0))) {
+		struct host_range *h = (struct host_range *)n;
+		map_remove(&from->ranges, n);
+		h->lost = true;
+		h->info.shared = h->mirrored = h->implicit = false;
+		h->info.context = 0;
+		map_insert(&to->ranges, n);
+	}
+	to->window_size = from->window_size;
+	to->window = from->window;
+	to->window_carried = from->window != 0;
+	to->outside_window = from->outside_window;
+	to->buffer_ids = from->buffer_ids;
+	from->window = 0;
+	from->outside_window = 0;
+	pthread_rwlock_unlock(&from->lock);
+	pthread_mutex_unlock(&from->alloc_lock);
 }

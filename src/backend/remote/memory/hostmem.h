@@ -54,4 +54,9 @@ bool hostmem_pinned(const void *p);
 CUresult hostmem_free_managed(CUdeviceptr dptr);
 void hostmem_gone(uint64_t context); /* the context has ended: frees or unregisters all that belongs to it */
 
+/* The link is lost: registered memory becomes ordinary memory again. */
+void hostmem_unregister_all(void);
+/* The client takes over the pinned and managed memory of a former client: the application may use and free it. */
+void hostmem_carry(struct client *former);
+
 void managed_forget(uint64_t base); /* managed.c: drops the advice for freed memory */

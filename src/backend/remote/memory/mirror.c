@@ -359,7 +359,8 @@ static bool page_take(uint64_t address)
 	void *want = (void *)(uintptr_t)address, *got;
 
 	if (p) {
-		p->users++;
+		if (!p->users++) /* left by a former client */
+			memset(want, 0, PAGE);
 		return true;
 	}
 	p = calloc(1, sizeof *p);
@@ -470,4 +471,29 @@ void mirror_variable_gone(uint64_t address)
 		pages_release(address, address + size);
 	}
 	pthread_mutex_unlock(&mirror_table()->change_lock);
+}
+
+void mirror_carry_pages(struct client *former)
+{
+	struct mirror_table *from = &former->memory->mirrors;
+	struct map_node *n;
+
+	pthread_mutex_lock(&from->change_lock);
+	while ((n = map_above(&from->pages, 0))) {
+		map_remove(&from->pages, n);
+		((struct page *)n)->users = 0;
+		map_insert(&mirror_table()->pages, n);
+	}
+	pthread_mutex_unlock(&from->change_lock);
+}
+
+void mirrors_finish(struct mirror_table *t)
+{
+	struct map_node *n;
+
+	while ((n = map_above(&t->mirrors, 0))) {
+		map_remove(&t->mirrors, n);
+		free(((struct mirror *)n)->agreed);
+		free(n);
+	}
 }

@@ -43,5 +43,10 @@ void mirror_at_any_time(void);
 CUresult mirror_variable(uint64_t address, size_t size);
 void mirror_variable_gone(uint64_t address);
 
+/* The client takes over the pages of a former client's variables: the application may still use them. */
+void mirror_carry_pages(struct client *former);
+struct mirror_table;
+void mirrors_finish(struct mirror_table *t); /* frees all mirrors, not the memory that they are of */
+
 /* Whether the address is mirrored: the host may touch it here. */
 bool mirror_holds(uint64_t address);

@@ -1,6 +1,7 @@
 /* Creates and destroys the state of the memory room. */
 #include "backend/remote/memory/state.h"
 #include <stdlib.h>
+#include "backend/remote/memory/mirror.h"
 
 #define BUFFER_IDS (1ull << 32) /* beyond the server's own buffer ids */
 #define SHARE_IDS  (1ull << 40) /* beyond the descriptor ids of host memory */
@@ -36,8 +37,8 @@ static void map_free_nodes(struct map *m)
 }
 
 /*
- * Host memory stays mapped: the application may still use it.  Its ranges, advice and mirrors are small and belong to
- * that memory; they are not freed.
+ * Host memory stays mapped: the application may still use it.  Its ranges and advice are small and belong to that memory;
+ * they are not freed.
  */
 void memory_state_destroy(struct memory_state *s)
 {
@@ -45,6 +46,7 @@ void memory_state_destroy(struct memory_state *s)
 		return;
 	ranges_finish(&s->ranges);
 	map_free_nodes(&s->mappings.mappings);
+	mirrors_finish(&s->mirrors);
 	free(s->tensors.maps);
 	free(s);
 }

@@ -30,6 +30,7 @@ struct host_table {
 	_Atomic(unsigned) outside_window; /* ranges outside the window */
 	pthread_mutex_t alloc_lock;       /* allocations: the window, what is mapped in it, implicit_bytes */
 	bool window_tried;
+	bool window_carried;           /* the window is a former client's: this server has not reserved it yet */
 	uint64_t window_size;          /* set before window */
 	uint64_t window_next;          /* the end of the latest allocation; 0: none yet */
 	_Atomic(uint64_t) window;      /* its address; 0: there is none */

@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include "backend/remote/guard.h"
 #include "backend/remote/memory/mirror.h"
 #include "backend/remote/session/stats.h"
 #include "util/tsan_order.h"
 #include "wire/pack.h"
 #include "wire/trace.h"
 
-struct client *client;
+__thread struct client *client;
+__thread struct client_thread client_thread;
+_Atomic(struct client *) client_now;
 
 __thread const _Atomic(uint64_t) *call_context;
 static __thread struct lane *thread_lane __attribute__((tls_model("initial-exec")));
@@ -23,8 +26,10 @@ static pthread_once_t lane_key_once = PTHREAD_ONCE_INIT;
 static void lane_key_destructor(void *lane)
 {
 	thread_lane = NULL;
-	if (client)
+	client_hold();
+	if (client && client == atomic_load(&client_now))
 		lane_close(lane);
+	client_leave();
 }
 
 static void lane_key_create(void)
@@ -48,12 +53,18 @@ void call_attach(struct client *c, struct link *link)
 	c->errors.word = word_address(link, WIRE_ERROR_WORD);
 }
 
+void call_forget_lane(void)
+{
+	pthread_setspecific(lane_key, NULL);
+	thread_lane = NULL;
+}
+
 void call_detach(struct client *c)
 {
 	if (!c->link)
 		return;
-	pthread_setspecific(lane_key, NULL);
-	thread_lane = NULL;
+	if (c == client)
+		call_forget_lane();
 	link_destroy(c->link);
 	c->link = NULL;
 }

@@ -14,8 +14,10 @@
 
 /* Makes the link the client's: the first two of its words, which the wire reserves, are taken. */
 void call_attach(struct client *c, struct link *link);
-/* Closes this thread's lane and destroys the link.  A client without a link is fine. */
+/* Destroys the link, after this thread's lane on it.  A client without a link is fine. */
 void call_detach(struct client *c);
+/* This thread's lane belongs to a former client. */
+void call_forget_lane(void);
 
 /*
  * The id of the thread's current context, which goes with every call: points to where the context keeps it, because it

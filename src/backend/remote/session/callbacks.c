@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "backend/remote/session/remote.h"
+#include "backend/remote/guard.h"
 #include "backend/remote/wait/wait.h"
 #include "backend/remote/session/callbacks.h"
 #include "backend/remote/memory/mirror.h"
@@ -127,16 +128,27 @@ static CUresult callbacks_listen(void)
 	return r;
 }
 
+/* Of the caller, which waits until `listens` is set. */
+struct callback_start {
+	struct client *client;
+	_Atomic uint32_t listens; /* 1 + the result of callbacks_listen() */
+};
+
 /* The thread exists before the server is asked: the server waits for the answer to each event that it sends. */
-static void *callback_thread(void *start)
+static void *callback_thread(void *arg)
 {
 	static const _Atomic(uint64_t) no_calls = WIRE_CONTEXT_CALLBACK; /* CUDA forbids calls from callbacks */
-	_Atomic uint32_t *listens = start;                               /* the caller's: gone once it is set */
-	CUresult r = callbacks_listen();
+	struct callback_start *start = arg;
+	struct callback_table *t;
 	struct frame f;
+	CUresult r;
 
-	atomic_store(listens, r + 1);
-	futex_wake_all(listens);
+	client_thread_join(start->client);
+	t = callbacks();
+	r = callbacks_listen();
+	atomic_store(&t->running, !r);
+	atomic_store(&start->listens, r + 1);
+	futex_wake_all(&start->listens); /* a spurious wake-up if the caller has seen the value and returned */
 	if (r)
 		return NULL;
 	call_context = &no_calls;
@@ -147,29 +159,30 @@ static void *callback_thread(void *start)
 		}
 		event_handle(&f);
 	}
+	atomic_store(&t->running, false); /* the client may be destroyed now */
 	return NULL;
 }
 
 static CUresult callback_thread_run(void)
 {
-	_Atomic uint32_t listens = 0; /* 1 + the result of callbacks_listen() */
+	struct callback_start start = {.client = client};
 	sigset_t all, old;
 	pthread_t thread;
 	int err;
 
 	sigfillset(&all); /* signals are for the threads of the application */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	err = pthread_create(&thread, NULL, callback_thread, &listens);
+	err = pthread_create(&thread, NULL, callback_thread, &start);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	while (!atomic_load(&listens))
-		futex_wait(&listens, 0, FOREVER);
-	if (atomic_load(&listens) == 1)
+	while (!atomic_load(&start.listens))
+		futex_wait(&start.listens, 0, FOREVER);
+	if (atomic_load(&start.listens) == 1)
 		pthread_detach(thread);
 	else
 		pthread_join(thread, NULL);
-	return atomic_load(&listens) - 1;
+	return atomic_load(&start.listens) - 1;
 }
 
 /* A failure leaves nothing behind: the next call that may lead to a callback tries again. */
@@ -307,6 +320,11 @@ bool callbacks_used(void)
 	used = callbacks()->started != CUDA_ERROR_NOT_INITIALIZED;
 	pthread_mutex_unlock(&callbacks()->lock);
 	return used;
+}
+
+bool callbacks_running(const struct client *c)
+{
+	return atomic_load(&c->session->callbacks.running);
 }
 
 bool callbacks_pending(void)

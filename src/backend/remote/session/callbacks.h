@@ -13,6 +13,8 @@ struct stream;
 CUresult callbacks_start(void);
 /* Whether the callback thread was ever started: a callback may have been posted. */
 bool callbacks_used(void);
+/* Whether the callback thread uses the client.  It ends by itself after the link has broken and its function has returned. */
+bool callbacks_running(const struct client *c);
 /* Whether a function of the application's, or one that writes to its memory, may still have to run. */
 bool callbacks_pending(void);
 

@@ -83,8 +83,18 @@ static void context_set_active(struct context *c, bool active)
 	c->times_ended += !active;
 }
 
-static struct context *context_create(uint64_t id, CUdevice dev, unsigned flags, bool primary)
+/* A primary context keeps the handle that it had with a former client; the server knows both. */
+static CUresult context_keep_handle(struct context *c, uint64_t now)
 {
+	struct wire_alias a = {.former = c->id, .now = now};
+	CUresult r = record_carry(c->id, c);
+
+	return r ? r : call_sync(WIRE_ALIAS, &a, sizeof a, NULL, 0, NULL, 0);
+}
+
+static struct context *context_create(uint64_t now, CUdevice dev, unsigned flags, bool primary)
+{
+	uint64_t former = primary ? contexts()->primary[dev].former : 0, id = former ? former : now;
 	struct context *c = calloc(1, sizeof *c);
 
 	if (!c)
@@ -97,7 +107,7 @@ static struct context *context_create(uint64_t id, CUdevice dev, unsigned flags,
 	list_init(&c->streams);
 	list_init(&c->destroyed);
 	c->legacy = stream_create_legacy(c);
-	if (!c->legacy || record_add(id, HANDLE_CUcontext, c)) {
+	if (!c->legacy || record_add(now, HANDLE_CUcontext, c) || (former && context_keep_handle(c, now))) {
 		streams_drop(c, true);
 		free(c);
 		return NULL;
@@ -128,6 +138,80 @@ CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 	return r;
 }
 
+/* ---- from one client to the next ---- */
+
+/* Stands for every context that the former client's applications have created: all of them are destroyed. */
+static struct context *context_create_lost(void)
+{
+	struct context *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->id = (uint64_t)HANDLE_CUcontext << 28; /* generation 0: never a handle */
+	pthread_mutex_init(&c->lock, NULL);
+	list_init(&c->streams);
+	c->legacy = stream_create_legacy(c);
+	context_set_active(c, false);
+	return c->legacy ? c : NULL;
+}
+
+void contexts_end_all(void)
+{
+	for (int dev = 0; dev < client->devices->count; dev++) {
+		struct context *c = contexts()->primary[dev].ctx;
+		if (c && !context_ended(c))
+			client->context_ending((CUcontext)(uintptr_t)c->id);
+	}
+}
+
+void contexts_carry(struct client *former)
+{
+	struct context_table *from = &former->session->contexts, *to = contexts();
+	CUcontext handle;
+
+	to->lost = context_create_lost();
+	to->numbers = from->numbers;
+	for (int dev = 0; dev < client->devices->count; dev++) {
+		struct context *c = from->primary[dev].ctx;
+		to->primary[dev].former = c ? c->id : from->primary[dev].former;
+		to->primary[dev].flags = from->primary[dev].flags;
+		if (to->primary[dev].former)
+			remote_primary(dev, &handle);
+	}
+}
+
+/* Contexts are never freed, so that this can look at those of a client that no longer exists. */
+void contexts_follow(void)
+{
+	for (int i = 0; i < context_depth; i++) {
+		struct context *was = context_stack[i], *now = contexts()->lost;
+		if (was->primary && contexts()->primary[was->device].ctx)
+			now = contexts()->primary[was->device].ctx;
+		if (!now)
+			context_depth = 0;
+		context_stack[i] = now;
+	}
+	context_publish_current(context_current());
+}
+
+void contexts_hide(bool hide)
+{
+	context_publish_current(hide ? NULL : context_current());
+}
+
+/* Whether nothing can be lost by a new client for this call: the link is broken, and the primary context is not in use. */
+static bool primary_unused(CUdevice dev)
+{
+	bool unused;
+
+	pthread_mutex_lock(&contexts()->lock);
+	unused = !contexts()->primary[dev].retained;
+	pthread_mutex_unlock(&contexts()->lock);
+	return unused;
+}
+
+/* ---- primary contexts ---- */
+
 /* reset_lock held. */
 static CUresult primary_retain(CUdevice dev)
 {
@@ -152,6 +236,8 @@ CUresult remote_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (client_broken() && device_find(dev) && primary_unused(dev) && (r = client_renew()))
+		return r;
 	pthread_mutex_lock(&contexts()->reset_lock);
 	r = remote_primary(dev, pctx);
 	if (!r)
@@ -199,10 +285,12 @@ CUresult remote_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (client_broken())
+		return client_renew();
 	pthread_mutex_lock(&contexts()->reset_lock);
 	r = primary_reset(dev);
 	pthread_mutex_unlock(&contexts()->reset_lock);
-	return r;
+	return r && client_broken() ? client_renew() : r;
 }
 
 CUresult remote_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -265,6 +353,8 @@ CUresult remote_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev
 
 	if (!device_find(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (client_broken() && (r = client_renew()))
+		return r;
 	r = call_cuCtxCreate_v2(pctx, flags, dev);
 	if (r)
 		return r;

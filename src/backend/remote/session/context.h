@@ -44,5 +44,16 @@ static inline bool context_ended(const struct context *c)
 	return atomic_load_explicit(&c->wire_id, memory_order_relaxed) == WIRE_CONTEXT_ENDED;
 }
 
+/*
+ * Contexts after a worker's death (renew.c).  contexts_end_all: those of the lost client have ended.  contexts_carry: the
+ * client takes over the handles of primary contexts.  contexts_follow: so does this thread's stack; a context that the
+ * application created has become a destroyed one.  contexts_hide: calls of this thread are made without a context.
+ */
+struct client;
+void contexts_end_all(void);
+void contexts_carry(struct client *former);
+void contexts_follow(void);
+void contexts_hide(bool hide);
+
 /* The context of a handle, or the current one for NULL; NULL: there is none. */
 struct context *context_find(CUcontext ctx);

@@ -27,6 +27,77 @@ static struct record_slot *record_slot_of(uint64_t handle, bool create)
 	return c ? &c[handle_index(handle) % RECORD_CHUNK] : NULL;
 }
 
+/* A handle of a former client's.  Few handles are carried, so that a lock does for them. */
+struct carried_record {
+	struct map_node node; /* key: the handle */
+	void *record;
+};
+
+static void *carried_find(uint64_t handle)
+{
+	struct record_table *t = &client->session->records;
+	struct carried_record *c;
+	void *record;
+
+	pthread_rwlock_rdlock(&t->carried_lock);
+	c = (struct carried_record *)map_find(&t->carried, handle);
+	record = c ? c->record : NULL;
+	pthread_rwlock_unlock(&t->carried_lock);
+	return record;
+}
+
+CUresult record_carry(uint64_t handle, void *record)
+{
+	struct record_table *t = &client->session->records;
+	struct carried_record *c = calloc(1, sizeof *c), *old;
+
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*c = (struct carried_record){.node.key = handle, .record = record};
+	pthread_rwlock_wrlock(&t->carried_lock);
+	old = (struct carried_record *)map_find(&t->carried, handle);
+	if (old)
+		old->record = record;
+	else
+		map_insert(&t->carried, &c->node);
+	atomic_store(&t->has_carried, true);
+	pthread_rwlock_unlock(&t->carried_lock);
+	if (old)
+		free(c);
+	return CUDA_SUCCESS;
+}
+
+static void *carried_remove(uint64_t handle)
+{
+	struct record_table *t = &client->session->records;
+	struct carried_record *c;
+	void *record;
+
+	pthread_rwlock_wrlock(&t->carried_lock);
+	c = (struct carried_record *)map_find(&t->carried, handle);
+	record = c ? c->record : NULL;
+	if (c)
+		map_remove(&t->carried, &c->node);
+	pthread_rwlock_unlock(&t->carried_lock);
+	free(c);
+	return record;
+}
+
+void records_finish_carried(struct record_table *t)
+{
+	struct map_node *n;
+
+	while ((n = map_above(&t->carried, 0))) {
+		map_remove(&t->carried, n);
+		free(n);
+	}
+}
+
+static bool records_carried(void)
+{
+	return __builtin_expect(atomic_load_explicit(&client->session->records.has_carried, memory_order_relaxed), 0);
+}
+
 /* Reads the handle twice: in between the slot may have got another record, even one of another kind. */
 void *record_find(uint64_t handle, enum handle_kind kind)
 {
@@ -34,7 +105,7 @@ void *record_find(uint64_t handle, enum handle_kind kind)
 	void *record;
 
 	if (!s || handle_kind(handle) != kind || atomic_load_explicit(&s->handle, memory_order_acquire) != handle)
-		return NULL;
+		return records_carried() && handle_kind(handle) == kind ? carried_find(handle) : NULL;
 	record = atomic_load_explicit(&s->record, memory_order_acquire);
 	return atomic_load_explicit(&s->handle, memory_order_relaxed) == handle ? record : NULL;
 }
@@ -62,6 +133,8 @@ void *record_remove(uint64_t handle)
 	struct record_slot *s = record_slot_of(handle, false);
 	void *record = NULL;
 
+	if (records_carried() && (record = carried_remove(handle)))
+		return record;
 	if (!s)
 		return NULL;
 	pthread_mutex_lock(&client->session->records.write_lock);

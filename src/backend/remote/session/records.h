@@ -15,6 +15,11 @@ void *record_find(uint64_t handle, enum handle_kind kind); /* NULL: none */
 /* A handle that came from the server; one of another kind is a protocol error. */
 CUresult record_add(uint64_t handle, enum handle_kind kind, void *record);
 void *record_remove(uint64_t handle); /* NULL: there was none */
+/* A handle of a former client's that stays valid.  The server knows it as an alias. */
+CUresult record_carry(uint64_t handle, void *record);
+
+struct record_table;
+void records_finish_carried(struct record_table *t);
 
 #define RECYCLE_DELAY 256
 

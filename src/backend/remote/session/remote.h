@@ -31,3 +31,5 @@ void device_mask_attributes(struct wire_device *d, bool local);
 
 /* Calls f(arg) when this thread ends, unless the client is closed by then.  False: no memory. */
 bool thread_at_end(void (*f)(void *arg), void *arg);
+/* The thread has moved to another client: drops the functions that belong to the former one. */
+void thread_exits_forget(void);

@@ -2,6 +2,7 @@
 #include "backend/remote/session/state.h"
 #include <stdlib.h>
 #include "backend/remote/session/context.h"
+#include "backend/remote/session/records.h"
 
 struct session_state *session_state_create(void)
 {
@@ -11,6 +12,7 @@ struct session_state *session_state_create(void)
 	if (!s)
 		return NULL;
 	pthread_mutex_init(&s->records.write_lock, NULL);
+	pthread_rwlock_init(&s->records.carried_lock, NULL);
 	pthread_mutex_init(&s->contexts.lock, NULL);
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -29,6 +31,7 @@ void session_state_destroy(struct session_state *s)
 		return;
 	for (unsigned i = 0; i < RECORD_CHUNK; i++)
 		free(s->records.chunks[i]);
+	records_finish_carried(&s->records);
 	for (unsigned i = 0; i < HANDLE_CHUNKS; i++)
 		free(s->callbacks.handles.chunk[i]);
 	free(s);

@@ -17,6 +17,9 @@ struct record_slot;
 struct record_table {
 	pthread_mutex_t write_lock; /* lookups take no lock */
 	_Atomic(struct record_slot *) chunks[RECORD_CHUNK];
+	pthread_rwlock_t carried_lock;
+	struct map carried; /* struct carried_record by handle: handles of a former client's that stay valid */
+	_Atomic(bool) has_carried;
 };
 
 /* context.c */
@@ -27,8 +30,10 @@ struct context_table {
 	struct {
 		struct context *ctx; /* NULL: not yet asked for */
 		unsigned retained, flags;
-		bool held; /* the client retains it in the server */
+		bool held;       /* the client retains it in the server */
+		uint64_t former; /* its handle with a former client, which it keeps; 0: none */
 	} primary[WIRE_DEVICES_MAX];
+	struct context *lost;  /* stands for contexts of former clients, or NULL */
 	struct context *ended; /* destroyed contexts, which another thread may still have current */
 	atomic_ullong numbers; /* last value of cuCtxGetId given out */
 };
@@ -38,6 +43,7 @@ struct callback_table {
 	struct handle_table handles;
 	pthread_mutex_t lock;
 	struct map host_functions; /* of graphs: by function and data */
+	atomic_bool running;       /* the callback thread uses this client */
 	CUresult started;          /* CUDA_ERROR_NOT_INITIALIZED: the callback thread has not been started */
 	struct lane *lane;         /* of the callback thread */
 	struct piece done_words;   /* in the up arena: the server waits on them for a callback to return */

@@ -239,6 +239,16 @@ static struct stream *thread_stream_find(struct context *c, CUresult *why)
 	return thread_stream_create(c, why);
 }
 
+void streams_forget_thread(void)
+{
+	struct thread_stream *t;
+
+	while ((t = thread_streams)) {
+		thread_streams = t->next;
+		free(t);
+	}
+}
+
 struct stream *stream_find(CUstream handle, CUresult *why)
 {
 	uintptr_t h = (uintptr_t)handle;

@@ -155,6 +155,8 @@ struct stream_mark {
 void stream_mark_take(struct stream *s, struct stream_mark *m);
 void stream_mark_reached(struct stream *s, const struct stream_mark *m);
 
+void streams_forget_thread(void); /* the thread has moved to another client */
+
 /* ---- event.c ---- */
 
 /* A graph or another process records the event: only the server knows its state. */
