@@ -31,7 +31,7 @@ stop() {
 }
 client_works() { $user env "GANGWAY_DEVICE=unix:$dir/user/socket" timeout 60 "$client" init </dev/null 2>&1 | grep -q '^0$'; }
 readable() { $user cat "/proc/$1/maps" >/dev/null 2>&1; }
-address() { sed -n '1s/-.*//p' "/proc/$1/maps"; } # of the program
+address() { sed -n '/gangway$/{s/-.*//p;q}' "/proc/$1/maps"; } # of the program
 
 start protected "$gangway" serve
 for w in $workers; do
