@@ -140,6 +140,14 @@ static void death_idle(unsigned round)
 	OK(cuMemFreeHost(pinned));
 }
 
+static atomic_int busy, waiting, renewed; /* threads that have work under way, that have lost it; may they go on? */
+
+static void wait_for(atomic_int *count, int value)
+{
+	while (atomic_load(count) < value)
+		usleep(1000);
+}
+
 static void *copy_until_lost(void *arg)
 {
 	size_t size = 64 << 20;
@@ -149,9 +157,10 @@ static void *copy_until_lost(void *arg)
 
 	OK(cuCtxSetCurrent(context));
 	OK(cuMemAlloc_v2(&d, size));
-	do
+	do {
 		r = *(int *)arg ? cuMemcpyHtoD_v2(d, bytes, size) : cuMemcpyDtoH_v2(bytes, d, size);
-	while (!r);
+		atomic_fetch_add(&busy, 1);
+	} while (!r);
 	CHECK_EQ(r, LOST);
 	free(bytes);
 	return NULL;
@@ -161,8 +170,9 @@ static void death_copying(int up)
 {
 	pthread_t thread;
 
+	busy = 0;
 	pthread_create(&thread, NULL, copy_until_lost, &up);
-	usleep(50000);
+	wait_for(&busy, 2);
 	worker_kill();
 	pthread_join(thread, NULL);
 	begin_again();
@@ -185,8 +195,6 @@ static void death_in_kernel(void)
 
 /* ---- threads ---- */
 
-static atomic_int waiting, renewed;
-
 static void *thread_compute(void *unused)
 {
 	unsigned value = 5, n = N, back[N];
@@ -198,6 +206,7 @@ static void *thread_compute(void *unused)
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamCreate(&s, 0));
 	OK(cuMemAlloc_v2(&d, sizeof back));
+	atomic_fetch_add(&busy, 1);
 	while (!r) {
 		r = cuLaunchKernel(fill, (N + 63) / 64, 1, 1, 64, 1, 1, 0, s, (void *[]){&d, &value, &n}, NULL);
 		if (!r)
@@ -207,8 +216,7 @@ static void *thread_compute(void *unused)
 	}
 	CHECK_EQ(r, LOST);
 	atomic_fetch_add(&waiting, 1);
-	while (!renewed)
-		usleep(1000);
+	wait_for(&renewed, 1);
 	/* The primary context is current in this thread as before; what the thread made in it is gone. */
 	CHECK_EQ(cuStreamSynchronize(s), CUDA_ERROR_INVALID_HANDLE);
 	OK(cuMemAlloc_v2(&d, sizeof back));
@@ -224,13 +232,12 @@ static void death_among_threads(void)
 
 	OK(cuModuleLoadData(&module, ptx));
 	OK(cuModuleGetFunction(&fill, module, "fill"));
-	waiting = renewed = 0;
+	busy = waiting = renewed = 0;
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, thread_compute, NULL);
-	usleep(50000);
+	wait_for(&busy, THREADS);
 	worker_kill();
-	while (waiting < THREADS)
-		usleep(1000);
+	wait_for(&waiting, THREADS);
 	begin_again();
 	renewed = 1;
 	for (int i = 0; i < THREADS; i++)
