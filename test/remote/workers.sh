@@ -30,15 +30,18 @@ stop() {
 	wait "$server"
 }
 client_works() { $user env "GANGWAY_DEVICE=unix:$dir/user/socket" timeout 60 "$client" init </dev/null 2>&1 | grep -q '^0$'; }
+unprivileged() { grep -q "^NoNewPrivs:.1$" "/proc/$1/status"; }
+# A worker that has just started is not protected yet, or does not know its settings yet.
+unreadable() { ! readable "$1"; }
 readable() { $user cat "/proc/$1/maps" >/dev/null 2>&1; }
 address() { sed -n '/gangway$/{s/-.*//p;q}' "/proc/$1/maps"; } # of the program
 
 start protected "$gangway" serve
 for w in $workers; do
-	grep -q '^NoNewPrivs:.1$' "/proc/$w/status" || fail "worker $w can gain privileges"
+	until_true 60 unprivileged "$w" || fail "worker $w can gain privileges"
 done
 for p in $server $workers; do
-	readable "$p" && fail "a process of the same user can read process $p"
+	until_true 60 unreadable "$p" || fail "a process of the same user can read process $p"
 done
 client_works || fail "a client of protected workers fails"
 stop
@@ -46,7 +49,7 @@ stop
 start dumpable "$gangway" serve --dumpable
 fixed=$(sed -n 's/.*\(.\)....$/\1/p' "/proc/$server/personality") # 4: without randomisation, as ThreadSanitizer runs
 for w in $workers; do
-	readable "$w" || fail "--dumpable: a process of the same user cannot read worker $w"
+	until_true 60 readable "$w" || fail "--dumpable: a process of the same user cannot read worker $w"
 done
 if [ "$(cat /proc/sys/kernel/randomize_va_space)" != 0 ] && [ "$fixed" != 4 ]; then
 	different=$(for w in $server $workers; do address "$w"; done | sort -u | wc -l)
