@@ -34,6 +34,7 @@ struct blas {
 /* Queues work(copy of args) on the stream.  wait: return after its completion, for results in host memory. */
 typedef void blas_work(const void *args);
 cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, size_t size, bool wait);
+void blas_wait(struct blas *h); /* for all work of the handle's context */
 /* Reports once, if `gangway run` asks for such messages, that the function is missing. */
 cublasStatus_t blas_missing(const char *name);
 

@@ -71,7 +71,7 @@ BLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t h)
 {
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	cuCtxSynchronize(); /* wait for queued work */
+	blas_wait(h);
 	free(h);
 	return CUBLAS_STATUS_SUCCESS;
 }
@@ -180,11 +180,15 @@ static cublasStatus_t copy_matrix(int64_t rows, int64_t cols, int64_t size, cons
 		.dstPitch = (size_t)(ld_to * size),
 		.WidthInBytes = (size_t)(rows * size),
 		.Height = (size_t)cols};
+	CUcontext ctx;
+	CUdevice dev;
 
 	if (rows < 0 || cols < 0 || size <= 0 || ld_from < rows || ld_to < rows)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!rows || !cols)
 		return CUBLAS_STATUS_SUCCESS;
+	if (!enter_context(&ctx, &dev))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (cuMemcpy2DAsync_v2(&c, stream) || (wait && cuStreamSynchronize(stream)))
 		return CUBLAS_STATUS_MAPPING_ERROR;
 	return CUBLAS_STATUS_SUCCESS;

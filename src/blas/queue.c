@@ -38,7 +38,28 @@ static bool job_give_to_graph(CUgraph graph, struct blas_job *j)
 	return true;
 }
 
-cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, size_t size, bool wait)
+/* Make the context of the handle current, as the calling thread may have another one or none. False: not possible. */
+static bool blas_enter(const struct blas *h)
+{
+	return !cuCtxPushCurrent_v2(h->ctx);
+}
+
+static void blas_leave(void)
+{
+	CUcontext ctx;
+
+	cuCtxPopCurrent_v2(&ctx);
+}
+
+void blas_wait(struct blas *h)
+{
+	if (!blas_enter(h))
+		return;
+	cuCtxSynchronize();
+	blas_leave();
+}
+
+static cublasStatus_t blas_submit(struct blas *h, blas_work *work, const void *args, size_t size, bool wait)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUgraph graph = NULL;
@@ -58,6 +79,15 @@ cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, siz
 		return CUBLAS_STATUS_EXECUTION_FAILED;
 	}
 	return wait && cuStreamSynchronize(h->stream) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t blas_queue(struct blas *h, blas_work *work, const void *args, size_t size, bool wait)
+{
+	if (!blas_enter(h))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	cublasStatus_t r = blas_submit(h, work, args, size, wait);
+	blas_leave();
+	return r;
 }
 
 struct blas_scalar blas_scalar(const struct blas *h, const void *p, size_t size)

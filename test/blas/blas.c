@@ -2,6 +2,8 @@
  * Gangway's cuBLAS for the CPU device: every routine of every type against simple loops, scalars in host and device
  * memory, order on streams and in graphs, mixed types, and invalid arguments.
  */
+#include <pthread.h>
+
 #include "test/blas/blas.h"
 
 #define T         float
@@ -243,6 +245,40 @@ static void test_null_pointers(handle h)
 	CHECK_EQ(cuCtxSynchronize(), 0);
 }
 
+static float *thread_data; /* matrices A, A * A, and a vector */
+
+/* A thread that has made no CUDA call uses a handle: its work runs in the context of the handle. */
+static void *use_in_thread(void *arg)
+{
+	handle h = *(handle *)arg, mine;
+	CUcontext ctx = (CUcontext)&ctx;
+	float one = 1, zero = 0, from[4] = {1, 2, 3, 4};
+
+	CHECK_EQ(
+		cublasSgemm_v2(h, OP_N, OP_N, 2, 2, 2, &one, thread_data, 2, thread_data, 2, &zero, thread_data + 4, 2),
+		0);
+	CHECK_EQ(cuCtxGetCurrent(&ctx), 0);
+	CHECK(!ctx);
+	CHECK_EQ(cublasCreate_v2(&mine), 0);
+	CHECK_EQ(cublasDestroy_v2(mine), 0);
+	CHECK_EQ(cublasSetVector(4, sizeof(float), from, 1, thread_data + 8, 1), 0);
+	return NULL;
+}
+
+static void test_thread(handle h)
+{
+	pthread_t t;
+
+	thread_data = device_alloc(64);
+	for (int i = 0; i < 4; i++)
+		thread_data[i] = (float)i;
+	CHECK_EQ(pthread_create(&t, NULL, use_in_thread, &h), 0);
+	pthread_join(t, NULL);
+	CHECK_EQ(cuCtxSynchronize(), 0);
+	CHECK_EQ(thread_data[4] * 1000 + thread_data[5] * 100 + thread_data[6] * 10 + thread_data[7], 2371);
+	CHECK_EQ(thread_data[11], 4);
+}
+
 int main(void)
 {
 	int version = 0, r;
@@ -272,6 +308,7 @@ int main(void)
 	test_mixed(h);
 	test_copies();
 	test_null_pointers(h);
+	test_thread(h);
 	CHECK_EQ(cublasSgbmv_v2(h), 15);
 	CHECK_EQ(cublasInit(), 15);
 	CHECK_EQ(cublasXtCreate(NULL), 15);
