@@ -66,6 +66,8 @@ static void machine(void)
 	CHECK(all == total && left <= all);
 	CHECK(HAS(MULTIPROCESSOR_COUNT) >= 1 && HAS(MULTIPROCESSOR_COUNT) <= sysconf(_SC_NPROCESSORS_CONF));
 	CHECK_EQ(HAS(CLOCK_RATE), machine_clock_khz());
+	CHECK(HAS(MEMORY_CLOCK_RATE) > 0);
+	CHECK(HAS(GLOBAL_MEMORY_BUS_WIDTH) > 0);
 	CHECK_EQ(HAS(L2_CACHE_SIZE), machine_cache());
 	CHECK_EQ(HAS(INTEGRATED), 1);
 	OK(cuDeviceGetUuid_v2(&a, 0));

@@ -84,8 +84,12 @@ void cpu_describe(int ordinal, struct engine_device *dev)
 
 	(void)ordinal;
 	snprintf(dev->name, sizeof dev->name, "Gangway CPU (%s)", machine_cpu_name(cpu, sizeof cpu));
-	/* Only root can read how the memory is attached. */
-	dev->memory_khz = dev->memory_bits = 0;
+	/*
+	 * Only root can read how the memory is attached.  Programs divide by the bandwidth that these two give, so they
+	 * are those of a common machine: two channels of DDR4-3200, 51 GB/s.
+	 */
+	dev->memory_khz = 1600000;
+	dev->memory_bits = 128;
 	dev->integrated = true;
 	if (!c)
 		return;
