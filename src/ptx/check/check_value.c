@@ -22,10 +22,18 @@ bool check_refuse(struct check *c, const struct ptx_operand *o, const char *fmt,
 	return false;
 }
 
+/* A register of type .f16x2 also counts as an integer, other than those of type .bf16x2. */
+static enum ptx_kind register_kind(unsigned type)
+{
+	return type == PTX_F16X2 ? PTX_KIND_INT : ptx_type_kind(type);
+}
+
 static bool same_kind(unsigned reg, unsigned use)
 {
-	enum ptx_kind a = ptx_type_kind(reg), b = ptx_type_kind(use);
+	enum ptx_kind a = register_kind(reg), b = ptx_type_kind(use);
 
+	if (reg == use)
+		return true;
 	if (a == PTX_KIND_PRED || b == PTX_KIND_PRED)
 		return a == b;
 	if (a == PTX_KIND_FLOAT && b == PTX_KIND_FLOAT)
@@ -43,7 +51,7 @@ static bool register_fits(unsigned reg, unsigned use, bool wider)
 		return false;
 	/* Floats of 16 bits or less also come in integer registers. */
 	return ptx_type_kind(reg) == PTX_KIND_BITS || ptx_type_kind(use) == PTX_KIND_BITS ||
-	       (ptx_type_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16));
+	       (register_kind(reg) != PTX_KIND_FLOAT && (ptx_type_kind(use) != PTX_KIND_FLOAT || b <= 16));
 }
 
 /* The source %r1 + 4: an add before the instruction computes it. */
