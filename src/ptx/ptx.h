@@ -490,6 +490,8 @@ struct ptx_module {
 	struct ptx_function *functions;
 	struct ptx_var *vars;
 	struct ptx_error error; /* the first error outside bodies */
+	const char **files;     /* names of the source files, by number; NULL entries: none. See ptx_module_file */
+	uint32_t nfiles;
 	/* After ptx_link: the first module of the program, and the next one. Both are NULL if not linked. */
 	struct ptx_module *head, *peer;
 
@@ -511,6 +513,7 @@ void ptx_module_destroy(struct ptx_module *m); /* NULL is fine */
 /* The definition if there is one, else the declaration; aliases are followed. NULL: no such name. */
 struct ptx_function *ptx_function_find(const struct ptx_module *m, const char *name);
 struct ptx_var *ptx_var_find(const struct ptx_module *m, const char *name);
+const char *ptx_module_file(const struct ptx_module *m, uint32_t number); /* the source file of a .loc; NULL: unknown */
 
 /*
  * Joins n modules to one program, in place: declarations point to their definitions in other modules (alias_of,

@@ -40,7 +40,7 @@ struct rig {
 	size_t stack_limit;
 	const atomic_bool *stop;
 	uint64_t timeout_ms;
-	char message[256];
+	char message[512];
 };
 
 void rig_open(struct rig *r, const char *ptx);

@@ -59,6 +59,12 @@ static bool host_accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *
 	return soft_accessible(addr, base, size) || (h && heap_holds(h, addr, base, size));
 }
 
+static bool host_nearest(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
+{
+	(void)arg;
+	return soft_nearest(addr, base, size);
+}
+
 static const struct texture *host_texture(void *arg, uint64_t handle)
 {
 	(void)arg;
@@ -150,6 +156,7 @@ static CUresult cpu_launch(struct code *code, const struct image_kernel *kernel,
 		.parallel = host_parallel,
 		.threads = soft_parallelism(),
 		.accessible = host_accessible,
+		.nearest = host_nearest,
 		.address = host_address,
 		.texture = host_texture,
 		.print = host_print,
@@ -181,6 +188,8 @@ static CUresult cpu_launch(struct code *code, const struct image_kernel *kernel,
 	r = (CUresult)interp_launch(k, &il);
 	if (r == CUDA_ERROR_NOT_SUPPORTED)
 		soft_explain("a kernel launched by kernel %s cannot run: %s", kernel->name, il.message);
+	else if (r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_MISALIGNED_ADDRESS)
+		soft_explain("kernel %s failed: %s", kernel->name, il.message);
 	else if (r)
 		trace_note("kernel %s failed: %s", kernel->name, il.message);
 	return r;

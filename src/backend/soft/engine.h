@@ -137,10 +137,13 @@ void soft_parallel(uint64_t n, void (*fn)(void *arg, uint64_t i, unsigned who), 
 /* Find the allocation that contains addr, if kernels may access it.  Callers cache the result. */
 bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size);
 
+/* Find the accessible allocation closest to addr, for messages; false: there is none within 1 GiB. */
+bool soft_nearest(uint64_t addr, uint64_t *base, uint64_t *size);
+
 /* Print from a kernel.  The output appears where CUDA shows it: see code/kernel_printf.h. */
 void soft_print(const struct launch *l, const char *text, size_t len);
 
-/* Report why code cannot run: in the trace, and, if `gangway run` asked for it, once on the terminal. */
+/* Report why code cannot run, or failed: in the trace, and, if `gangway run` asked for it, once on the terminal. */
 void soft_explain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Set a graph condition (cudaGraphSetConditional in a kernel).  False: no condition has this handle. */

@@ -52,6 +52,8 @@ struct interp_host {
 	unsigned threads; /* number of threads that parallel() uses at once; at least 1 */
 	/* The allocation that contains addr; false if a kernel may not access it. */
 	bool (*accessible)(void *arg, uint64_t addr, uint64_t *base, uint64_t *size);
+	/* The allocation that is closest to an address in none, for messages; false if there is none. May be NULL. */
+	bool (*nearest)(void *arg, uint64_t addr, uint64_t *base, uint64_t *size);
 	/* The address of a .global or .const variable of module scope; v is always a definition. */
 	uint64_t (*address)(void *arg, const struct ptx_var *v);
 	/* The texture, surface or sampler of a handle: a .u64 object, or a texref address. NULL result: none. */
@@ -82,7 +84,7 @@ struct interp_launch {
 	bool cooperative;        /* all blocks must be able to run at the same time */
 	const atomic_bool *stop; /* ends the launch with INTERP_STOPPED once true; may be NULL */
 	uint64_t deadline;       /* CLOCK_MONOTONIC in ns; 0: none */
-	char message[256];       /* result: the reason of a fault in words; "" without one */
+	char message[512];       /* result: the reason of a fault in words; "" without one */
 };
 
 /* m: a module, or the first of several that ptx_link joined. NULL: out of memory. */

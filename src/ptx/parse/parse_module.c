@@ -303,6 +303,42 @@ static void skip_line(struct parser *p)
 		parse_next(p);
 }
 
+/* .file number "name" */
+static void parse_file(struct parser *p)
+{
+	enum { MAX_FILES = 4096 };
+	uint32_t line = p->tok.line;
+	struct ptx_module *m = p->m;
+	uint64_t number;
+
+	parse_next(p);
+	number = p->tok.u;
+	if (p->tok.kind != T_INT || number >= MAX_FILES || p->tok.line != line) {
+		skip_line(p);
+		return;
+	}
+	parse_next(p);
+	while (m->nfiles <= number && p->tok.kind == T_STRING) {
+		const char **l = arena_push(m->arena, m->files, m->nfiles, sizeof *l);
+
+		if (!l) {
+			parse_fail_memory(p);
+			return;
+		}
+		m->files = l;
+		l[m->nfiles++] = NULL;
+	}
+	if (p->tok.kind == T_STRING)
+		m->files[number] = token_copy(p, &p->tok);
+	while (p->tok.kind != T_EOF && p->tok.line == line)
+		parse_next(p);
+}
+
+const char *ptx_module_file(const struct ptx_module *m, uint32_t number)
+{
+	return number < m->nfiles ? m->files[number] : NULL;
+}
+
 static void skip_section(struct parser *p)
 {
 	while (p->tok.kind != '{' && p->tok.kind != T_EOF)
@@ -357,7 +393,9 @@ static void parse_directive(struct parser *p)
 		p->m->address_size = parse_count(p);
 	else if (parse_accept_word(p, "alias"))
 		parse_alias(p);
-	else if (token_is(&t, T_DOT, "file") || token_is(&t, T_DOT, "loc") || t.kind == '@')
+	else if (token_is(&t, T_DOT, "file"))
+		parse_file(p);
+	else if (token_is(&t, T_DOT, "loc") || t.kind == '@')
 		skip_line(p);
 	else if (parse_accept_word(p, "section"))
 		skip_section(p);

@@ -189,6 +189,28 @@ bool soft_accessible(uint64_t addr, uint64_t *base, uint64_t *size)
 	return ok;
 }
 
+bool soft_nearest(uint64_t addr, uint64_t *base, uint64_t *size)
+{
+	const uint64_t far = 1ull << 30;
+
+	pthread_rwlock_rdlock(&soft.memory.ranges.lock);
+	const struct range *below = range_of(map_below(&soft.memory.ranges.map, addr));
+	const struct range *above = range_of(map_above(&soft.memory.ranges.map, addr));
+	uint64_t up = above && is_accessible(above) ? range_addr(above) - addr : far, down = far;
+	if (below && is_accessible(below)) {
+		uint64_t offset = addr - range_addr(below);
+
+		down = offset < range_extent(below) ? 0 : offset - range_extent(below);
+	}
+	const struct range *r = down < far && down <= up ? below : up < far ? above : NULL;
+	if (r) {
+		*base = range_addr(r);
+		*size = range_extent(r);
+	}
+	pthread_rwlock_unlock(&soft.memory.ranges.lock);
+	return r;
+}
+
 /* Remove the first range of ctx at or above an address. */
 static struct range *range_remove_of_context(struct context *ctx, uint64_t from)
 {

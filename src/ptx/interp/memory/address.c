@@ -9,6 +9,7 @@
  */
 #include "ptx/interp/core.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool range_contains(uint64_t base, uint64_t size, uint64_t lo, uint64_t n)
@@ -86,15 +87,62 @@ bool mem_string(struct warp *w, uint64_t addr, char *buf, size_t size)
 
 /* ---- accesses of a warp ----------------------------------------------------------------------------- */
 
+/* Where an inaccessible global address lies: which allocation it misses, and by how much. */
+static void describe_address(struct warp *w, uint64_t a, uint64_t size, char *text, size_t n)
+{
+	const struct interp_host *h = w->launch->host;
+	unsigned long long base = 0, bytes = 0;
+	uint64_t from, length;
+
+	if (!h->nearest || !h->nearest(h->arg, a, &from, &length)) {
+		snprintf(text, n, "in no allocation");
+		return;
+	}
+	base = from;
+	bytes = length;
+	if (a < from)
+		snprintf(text, n, "%llu bytes before an allocation of %llu bytes at 0x%llx",
+			(unsigned long long)(from - a), bytes, base);
+	else if (a - from < length)
+		snprintf(text, n, "the last %llu bytes are past an allocation of %llu bytes at 0x%llx",
+			(unsigned long long)(size - (length - (a - from))), bytes, base);
+	else
+		snprintf(text, n, "%llu bytes past the end of an allocation of %llu bytes at 0x%llx",
+			(unsigned long long)(a - from - length), bytes, base);
+}
+
+/* The line of the PTX and, if the compiler noted it (-lineinfo), the line of the source. */
+static void describe_place(const struct warp *w, const struct xinst *x, char *text, size_t n)
+{
+	const char *file = ptx_module_file(w->frame->fn->fn->module, x->in->loc_file);
+
+	if (x->in->loc_line && file)
+		snprintf(text, n, "%s:%u (line %u of the PTX)", file, x->in->loc_line, x->in->line);
+	else
+		snprintf(text, n, "line %u", x->in->line);
+}
+
 static enum address_shape access_fault(
 	struct warp *w, const struct xinst *x, enum interp_fault fault, unsigned lane, uint64_t a, uint64_t size)
 {
+	const struct grid *g = w->block->grid;
 	const uint32_t *c = w->block->ctaid;
+	char place[160], where[160];
 
-	warp_fault(w, fault, "line %u: %s of %llu bytes at 0x%llx%s, block (%u,%u,%u), thread (%u,%u,%u)", x->in->line,
-		ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a,
-		fault == INTERP_MISALIGNED_ADDRESS ? " (misaligned)" : "", c[0], c[1], c[2], w->tid[0][lane],
-		w->tid[1][lane], w->tid[2][lane]);
+	describe_place(w, x, place, sizeof(place));
+	if (fault == INTERP_MISALIGNED_ADDRESS)
+		snprintf(where, sizeof(where), "misaligned");
+	else if (x->target == PTX_SHARED || x->target == PTX_SHARED_CLUSTER)
+		snprintf(where, sizeof(where), "the block has %llu bytes of shared memory",
+			(unsigned long long)(g->shared_size - RESERVED_SHARED));
+	else if (x->target == PTX_LOCAL)
+		snprintf(where, sizeof(where), "the thread has %llu bytes of local memory",
+			(unsigned long long)g->local_size);
+	else
+		describe_address(w, a, size, where, sizeof(where));
+	warp_fault(w, fault, "%s: %s of %llu bytes at 0x%llx (%s), block (%u,%u,%u), thread (%u,%u,%u)", place,
+		ptx_op_name(x->in->op), (unsigned long long)size, (unsigned long long)a, where, c[0], c[1], c[2],
+		w->tid[0][lane], w->tid[1][lane], w->tid[2][lane]);
 	return ADDRESSES_FAULT;
 }
 
