@@ -153,6 +153,11 @@ int seccomp_enter(const struct sandbox *s)
 
 	r = r ? r : seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1);
 	r = r ? r : seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree instead of a list */
+	/*
+	 * Without this, some kernels disable speculative store bypass for the whole worker, which costs 10 % of small calls.
+	 * The mitigation protects secrets of a process from code inside it; a worker has only its client's data.
+	 */
+	r = r ? r : seccomp_attr_set(f, SCMP_FLTATR_CTL_SSB, 1);
 	r = r ? r : filter_fill(f, s);
 	r = r ? r : seccomp_load(f);
 	if (f)
