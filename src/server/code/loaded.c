@@ -78,7 +78,7 @@ CUresult code_unloaded(struct session *s, CUresult r, void *real)
 	if (l)
 		loaded_remove(s, l);
 	if (!r)
-		handles_drop_owned(s->handles, real);
+		handles_owner_ended(s->handles, real);
 	return r;
 }
 

@@ -330,33 +330,7 @@ static struct handle_entry *entry_of_context(struct handles *h, enum handle_kind
 	return n ? e : NULL;
 }
 
-/* A handle of an owner; 0: no more, and the owner is forgotten. */
-static uint64_t owner_member(struct handles *h, void *owner)
-{
-	struct handle_owner *o;
-	uint64_t id = 0;
-
-	pthread_mutex_lock(&h->lock);
-	o = (struct handle_owner *)map_find(&h->owners, (uintptr_t)owner);
-	if (o && !list_empty(&o->members)) {
-		id = container_of(o->members.next, struct handle_entry, sibling)->id;
-	} else if (o) {
-		map_remove(&h->owners, &o->node);
-		free(o);
-	}
-	pthread_mutex_unlock(&h->lock);
-	return id;
-}
-
-void handles_drop_owned(struct handles *h, void *owner)
-{
-	uint64_t id;
-
-	while ((id = owner_member(h, owner)))
-		handles_drop(h, handle_kind(id), id);
-}
-
-static void entry_context_ended(struct handles *h, enum handle_kind kind, struct handle_entry *e)
+static void entry_object_ended(struct handles *h, enum handle_kind kind, struct handle_entry *e)
 {
 	if (h->uncounted >= UNCOUNTED_MAX) {
 		handles_drop(h, kind, e->id);
@@ -366,6 +340,35 @@ static void entry_context_ended(struct handles *h, enum handle_kind kind, struct
 	entry_uncount(h, e);
 	h->uncounted++;
 	pthread_mutex_unlock(&h->lock);
+}
+
+/* Takes a member from an owner; NULL: no more, and the owner is forgotten. */
+static struct handle_entry *owner_take(struct handles *h, void *owner)
+{
+	struct handle_entry *e = NULL;
+	struct handle_owner *o;
+
+	pthread_mutex_lock(&h->lock);
+	o = (struct handle_owner *)map_find(&h->owners, (uintptr_t)owner);
+	if (o && !list_empty(&o->members)) {
+		e = container_of(o->members.next, struct handle_entry, sibling);
+		list_remove(&e->sibling);
+		e->owner = NULL;
+	} else if (o) {
+		map_remove(&h->owners, &o->node);
+		free(o);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return e;
+}
+
+void handles_owner_ended(struct handles *h, void *owner)
+{
+	struct handle_entry *e;
+
+	while ((e = owner_take(h, owner)))
+		if (e->counted)
+			entry_object_ended(h, handle_kind(e->id), e);
 }
 
 void handles_context_ended(struct handles *h, void *context)
@@ -378,7 +381,7 @@ void handles_context_ended(struct handles *h, void *context)
 	for (size_t i = 0; context && i < sizeof kinds / sizeof *kinds; i++)
 		for (uint64_t from = 0; (e = entry_of_context(h, kinds[i], from, context));) {
 			from = e->node.key + 1;
-			entry_context_ended(h, kinds[i], e);
+			entry_object_ended(h, kinds[i], e);
 		}
 }
 

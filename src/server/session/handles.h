@@ -68,9 +68,9 @@ bool handles_ended(struct handles *h, enum handle_kind kind, uint64_t id);
 void handles_context_ended(struct handles *h, void *context);
 
 /*
- * A function belongs to its module, a kernel to its library: the object's handle, created if there is none, becomes
- * invalid in handles_drop_owned() of the owner.  handles_owner: NULL if there is none.
+ * A function belongs to its module, a kernel to its library: the object's handle, created if there is none, ends with
+ * its owner, as with a context.  handles_owner: NULL if there is none.
  */
 void handles_own(struct handles *h, enum handle_kind kind, void *real, void *owner);
 void *handles_owner(struct handles *h, enum handle_kind kind, void *real);
-void handles_drop_owned(struct handles *h, void *owner);
+void handles_owner_ended(struct handles *h, void *owner);
