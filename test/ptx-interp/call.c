@@ -14,6 +14,14 @@ static const char text[] = PTX_HEAD
 	"{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r3; call (b), fib, (a); ld.param.b32 %r5, [b]; }\n"
 	"add.u32 %r4, %r4, %r5; st.param.b32 [r], %r4; ret; }\n"
 
+	/* a predicate as argument and result; lanes over 40 do not call */
+	".func (.reg .pred d) odd(.reg .u32 n, .reg .pred other)\n"
+	"{ .reg .u32 x; and.b32 x, n, 1; setp.ne.or.u32 d, x, 0, other; ret; }\n"
+	".visible .entry predicate(.param .u64 out)\n"
+	"{ .reg .pred q, last, some; .reg .u32 i, y; .reg .u64 a; ld.param.u64 a, [out]; mov.u32 i, %tid.x;\n"
+	"mad.wide.u32 a, i, 4, a; setp.eq.u32 last, i, 20; setp.le.u32 some, i, 40; setp.eq.u32 q, i, 50;\n"
+	"@some call (q), odd, (i, last); selp.u32 y, 9, 1, q; st.global.u32 [a], y; ret; }\n"
+
 	".visible .entry fibs(.param .u64 out)\n"
 	"{ .reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; rem.u32 %r2, %r1, 10;\n"
@@ -110,6 +118,15 @@ static void test_depth(struct rig *r)
 	CHECK(strstr(r->message, "deep"));
 }
 
+static void test_predicate(struct rig *r)
+{
+	uint32_t *out = rig_alloc(r, 4096);
+
+	CHECK_EQ(RUN(r, "predicate", DIM(1, 1, 1), DIM(64, 1, 1), 0, P(out)), INTERP_OK);
+	for (unsigned i = 0; i < 64; i++)
+		CHECK_EQ(out[i], (i <= 40 ? i % 2 || i == 20 : i == 50) ? 9 : 1);
+}
+
 int main(void)
 {
 	static struct rig r;
@@ -119,6 +136,7 @@ int main(void)
 	test_guarded(&r);
 	test_choose(&r);
 	test_depth(&r);
+	test_predicate(&r);
 	CHECK_EQ(RUN(&r, "nowhere", DIM(1, 1, 1), DIM(32, 1, 1), 0, 0x1234), INTERP_INVALID_PC);
 	rig_close(&r);
 	return RESULT();

@@ -220,9 +220,8 @@ static bool check_operand(struct check *c, char letter, struct ptx_operand *o)
 		return check_result(c, o, double_width(type[0]), false);
 	case 'G':
 		return check_maybe_vector(c, o, true);
-	case 'H': /* of cvt */
-		return check_result(
-			c, o, type[0], ptx_type_kind(type[0]) != PTX_KIND_FLOAT || ptx_type_bits(type[0]) <= 16);
+	case 'H':
+		return check_result(c, o, type[0], true);
 	case 'W':
 		return check_result(c, o, PTX_U32, false);
 	case 'X':

@@ -1,7 +1,8 @@
 /*
  * Checks one value against the type that the instruction uses.  PTX's rules: a register has exactly the width of the
  * type and a compatible kind (bits fit every kind but predicates, signed fits unsigned); ld, st and cvt also take wider
- * registers, as ptxas does: .bits registers for all types, and all registers for .bits types.
+ * registers, as ptxas does: .bits registers for all types, and all registers for .bits types.  A float over 16 bits in a
+ * wider register is a result of ld only: as a source, ptxas converts the integer in the register.
  */
 #include "ptx/check/check.h"
 
@@ -91,6 +92,8 @@ bool check_reg(struct check *c, struct ptx_operand *o, unsigned type, bool wider
 	if (o->comp && c->row->operands[0] != 'V')
 		return check_refuse(c, o, "must be a whole register");
 	o->type = type;
+	if (ptx_type_kind(type) == PTX_KIND_FLOAT && ptx_type_bits(type) > 16)
+		wider &= c->in->op == PTX_OP_ld;
 	if (register_fits(r->type, type, wider))
 		return !o->imm || through_add(c, o, r->type);
 	return check_refuse(c, o, "is '%.40s' of type .%s where .%s is needed", r->name, ptx_type_name(r->type),
