@@ -9,8 +9,25 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "abi/cuda.h"
 #include "gen/cuda_ops.h"
+
+#define IPC_SECRET 16 /* bytes: random, the proof that a process was given an IPC handle */
+
+/*
+ * Passes descriptors between processes that cannot open each other's files: the workers of a server.  Published is a place
+ * in the process's store, which is one file.
+ */
+struct ipc_broker {
+	int (*publish)(
+		const unsigned char secret[IPC_SECRET], uint32_t kind, int store, uint64_t offset, uint64_t size);
+	void (*revoke)(const unsigned char secret[IPC_SECRET]);
+
+	/* A descriptor of the other process's store; -ENOENT: unknown, or not for this process; -EDEADLK: our own. */
+	int (*open)(const unsigned char secret[IPC_SECRET], uint32_t kind, uint64_t *offset, uint64_t *size);
+	bool (*alive)(int pid); /* does this process still run? */
+};
 
 struct backend {
 	const char *name; /* GANGWAY_DEVICE: "null", or the scheme before the colon of "unix:..." */
@@ -31,6 +48,9 @@ struct backend {
 	CUresult (*primary)(
 		CUdevice dev, CUcontext *ctx); /* the primary context's handle; neither retained nor active */
 	CUresult (*stream_id)(CUcontext ctx, CUstream stream, unsigned long long *id);
+
+	/* After `open`: share IPC handles through this broker, which stays valid.  May be NULL. */
+	void (*use_broker)(const struct ipc_broker *broker);
 };
 
 extern const struct backend nvidia_backend;

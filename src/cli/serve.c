@@ -142,11 +142,8 @@ static int parse_isolate(const char *text, struct server_config *config)
 	return 0;
 }
 
-/*
- * IPC of the CPU device opens descriptors of other workers through /proc.  Landlock forbids that; so do undumpable workers
- * and workers of several users, unless they have the capabilities of root.
- */
-static bool ipc_needs_proc(const struct server_config *config)
+/* Under Landlock, workers of root's server do not write to the store of images yet: --sandbox auto prefers the store. */
+static bool landlock_avoided(const struct server_config *config)
 {
 	return strcmp(config->device, "nvidia") && !config->isolate_first && (!geteuid() || config->dumpable);
 }
@@ -158,7 +155,7 @@ static int choose_sandbox(const char *mode, struct server_config *config)
 
 	config->sandbox = strcmp(mode, "off") ? sandbox_offered() : 0;
 	if (strcmp(mode, "strict")) {
-		config->sandbox &= ipc_needs_proc(config) ? ~(unsigned)SANDBOX_LANDLOCK : SANDBOX_ALL;
+		config->sandbox &= landlock_avoided(config) ? ~(unsigned)SANDBOX_LANDLOCK : SANDBOX_ALL;
 		return 0;
 	}
 	sandbox_describe(SANDBOX_ALL & ~config->sandbox, missing);

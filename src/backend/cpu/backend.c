@@ -23,4 +23,5 @@ const struct backend cpu_backend = {
 	.open = open_cpu,
 	.primary = soft_backend_primary,
 	.stream_id = soft_backend_stream_id,
+	.use_broker = soft_backend_use_broker,
 };

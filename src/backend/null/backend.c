@@ -14,4 +14,5 @@ const struct backend null_backend = {
 	.open = open_null,
 	.primary = soft_backend_primary,
 	.stream_id = soft_backend_stream_id,
+	.use_broker = soft_backend_use_broker,
 };

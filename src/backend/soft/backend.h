@@ -26,6 +26,10 @@ struct soft_config {
 /* Open the driver.  If the driver is open already, ignore config and return CUDA_SUCCESS.  config may be NULL. */
 CUresult soft_open(const struct engine *engine, const struct soft_config *config);
 
+/* Share IPC handles through this broker instead of /proc.  Call it after soft_open and before any other call. */
+struct ipc_broker;
+void soft_use_broker(const struct ipc_broker *broker);
+
 /* The primary context's handle, whether or not the context is active.  Does not retain it. */
 CUresult soft_primary_handle(CUcontext *ctx, CUdevice dev);
 

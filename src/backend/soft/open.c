@@ -33,6 +33,11 @@ CUresult soft_backend_open(const struct engine *e, const char *device, struct cu
 	return r;
 }
 
+void soft_backend_use_broker(const struct ipc_broker *broker)
+{
+	soft_use_broker(broker);
+}
+
 CUresult soft_backend_primary(CUdevice dev, CUcontext *ctx)
 {
 	return soft_primary_handle(ctx, dev);

@@ -33,6 +33,12 @@ enum handoff_type {
 	HANDOFF_READY = 64,
 	HANDOFF_FAILED, /* the device could not be opened; the body is a text that says why */
 	HANDOFF_TAKEN,  /* the client belongs to the worker now */
+
+	/* requests to the parent: struct handoff_ipc (ipc_registry.h), and so is the answer */
+	HANDOFF_IPC_PUBLISH, /* a descriptor: the store */
+	HANDOFF_IPC_REVOKE,
+	HANDOFF_IPC_OPEN,  /* the answer has a descriptor: the store */
+	HANDOFF_IPC_ALIVE, /* does the worker whose process number is `offset` run? */
 };
 
 struct handoff_message {

@@ -162,6 +162,13 @@ static void worker_message_ready(struct source *source, void *server)
 		break;
 	case HANDOFF_TAKEN:
 		break;
+	case HANDOFF_IPC_PUBLISH:
+	case HANDOFF_IPC_REVOKE:
+	case HANDOFF_IPC_OPEN:
+	case HANDOFF_IPC_ALIVE:
+		if (!ipc_registry_serve(&s->pool, w, &m))
+			worker_pool_expel(&s->pool, w, "sends a malformed request, or does not read the answer");
+		break;
 	default:
 		worker_pool_expel(&s->pool, w, "sends a message of an unknown type");
 	}

@@ -16,6 +16,7 @@
 #include "host/machine.h"
 #include "server/daemon/fd_handoff.h"
 #include "server/daemon/log.h"
+#include "server/daemon/ipc_worker.h"
 #include "server/daemon/parent_channel.h"
 #include "server/daemon/worker_exec.h"
 #include "server/daemon/worker_pool.h"
@@ -111,6 +112,8 @@ static bool device_open(
 	const struct backend *b = !strcmp(device, "nvidia") ? &nvidia_backend : plugin_backend(device, why, size);
 	CUresult r = b && table ? b->open(device, table, context_storage_ignore, why, size) : CUDA_ERROR_NO_DEVICE;
 
+	if (!r && b->use_broker)
+		b->use_broker(&worker_ipc_broker);
 	if (!r) {
 		table_fill(table);
 		r = table->cuInit(0);

@@ -41,6 +41,7 @@ static struct worker *worker_add(
 		.pid = pid,
 		.fd = fd,
 		.client = -1,
+		.ipc.store = -1,
 		.stats = stats};
 	p->workers = w;
 	p->spares += state == WORKER_OPENING;
@@ -130,6 +131,7 @@ static void worker_disconnect(struct worker_pool *p, struct worker *w)
 {
 	if (w->fd < 0)
 		return;
+	ipc_registry_forget(&p->ipc, &w->ipc);
 	epoll_ctl(p->epoll, EPOLL_CTL_DEL, w->fd, NULL);
 	close(w->fd);
 	w->fd = -1;

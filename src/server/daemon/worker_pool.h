@@ -13,6 +13,7 @@
 #include <sys/types.h>
 #include "server/daemon/fd_handoff.h"
 #include "server/daemon/identity.h"
+#include "server/daemon/ipc_registry.h"
 #include "server/daemon/server.h"
 #include "server/daemon/source.h"
 #include "server/daemon/stats.h"
@@ -33,6 +34,7 @@ struct worker {
 	struct identity *who; /* of the client; NULL: no client yet */
 	unsigned tries;       /* workers that died with this client */
 	const struct stats *stats;
+	struct ipc_worker ipc;
 };
 
 struct worker_pool {
@@ -41,6 +43,7 @@ struct worker_pool {
 	int epoll;
 	struct worker *workers;
 	struct identities *identities;
+	struct ipc_registry ipc;
 	unsigned spares, busy;
 	uint64_t fill_at; /* monotonic_ms(); no spare is started before */
 	void (*ready)(struct source *s, void *server);

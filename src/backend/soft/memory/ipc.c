@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
+#include "backend/soft/backend.h"
 #include "backend/soft/memory/range.h"
 #include "backend/soft/memory/store.h"
 
@@ -101,10 +104,72 @@ static struct ipc_export *export_take_unused(void)
 	return e;
 }
 
+/* ---- through a broker ---- */
+
+void soft_use_broker(const struct ipc_broker *broker)
+{
+	soft.memory.ipc.broker = broker;
+}
+
+static struct ipc_export *broker_export(enum ipc_kind kind, uint64_t offset, uint64_t size)
+{
+	struct ipc_export *e = calloc(1, sizeof *e);
+	struct handle_data h = {.magic = MAGIC, .kind = kind, .fd = -1};
+
+	if (e && getrandom(h.secret, sizeof h.secret, 0) == sizeof h.secret &&
+		!soft.memory.ipc.broker->publish(h.secret, kind, store_fd(), offset, size)) {
+		memcpy(e->handle, &h, sizeof h);
+		return e;
+	}
+	free(e);
+	return NULL;
+}
+
+static void broker_revoke(struct ipc_export *e)
+{
+	struct handle_data h;
+
+	memcpy(&h, e->handle, sizeof h);
+	soft.memory.ipc.broker->revoke(h.secret);
+	explicit_bzero(e->handle, sizeof e->handle);
+	free(e);
+}
+
+/* Store and place come from another process. */
+static int broker_open(const struct handle_data *h, struct ipc_place *place)
+{
+	uint64_t offset, size, length;
+	struct stat st;
+	int device, fd = soft.memory.ipc.broker->open(h->secret, h->kind, &offset, &size);
+
+	if (fd < 0)
+		return fd == -EDEADLK ? fd : -ESRCH;
+	if (store_check(fd, "memory", &device, &length) || fstat(fd, &st) || !size || size > length ||
+		offset > length - size) {
+		close(fd);
+		return -ESRCH;
+	}
+	*place = (struct ipc_place){fd, 0, st.st_ino, offset, size};
+	return 0;
+}
+
+bool ipc_process_alive(int pid)
+{
+	if (pid == getpid())
+		return true;
+	if (soft.memory.ipc.broker)
+		return soft.memory.ipc.broker->alive(pid);
+	return pid > 0 && !(kill(pid, 0) && errno == ESRCH);
+}
+
+/* ---- through the export table ---- */
+
 struct ipc_export *ipc_export_create(enum ipc_kind kind, uint64_t offset, uint64_t size)
 {
 	struct export_record r = {.kind = kind, .offset = offset, .size = size};
 
+	if (soft.memory.ipc.broker)
+		return broker_export(kind, offset, size);
 	pthread_mutex_lock(&soft.memory.ipc.lock);
 	struct ipc_export *e = export_table_create() ? NULL : export_take_unused();
 	if (e && export_enter(e, &r)) {
@@ -123,6 +188,10 @@ void ipc_export_destroy(struct ipc_export *e)
 
 	if (!e)
 		return;
+	if (soft.memory.ipc.broker) {
+		broker_revoke(e);
+		return;
+	}
 	explicit_bzero(e->handle, sizeof e->handle);
 	pthread_mutex_lock(&soft.memory.ipc.lock);
 	if (export_record_write(e->record, &unused))
@@ -210,7 +279,11 @@ int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place)
 	uint64_t length;
 
 	memcpy(&h, handle, sizeof h);
-	if (h.magic != MAGIC || h.kind != kind || h.pid <= 0 || h.fd < 0 || h.zero)
+	if (h.magic != MAGIC || h.kind != kind || h.zero)
+		return -EINVAL;
+	if (soft.memory.ipc.broker)
+		return h.pid || h.fd != -1 || h.dev || h.inode || h.record ? -EINVAL : broker_open(&h, place);
+	if (h.pid <= 0 || h.fd < 0)
 		return -EINVAL;
 	int err = handle_find_record(&h, &r);
 	if (err)

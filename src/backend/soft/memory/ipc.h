@@ -10,6 +10,10 @@
  * The other process opens /proc/<pid>/fd/<fd>.  The kernel allows this exactly if that process may inspect the first
  * one (same user, not hidden from each other), so no process has to serve a socket.
  *
+ * A worker of a server cannot open descriptors of other workers.  There the export is published to a broker (backend.h),
+ * which passes the store on to processes that know the secret; such a handle has fd -1, and zeros
+ * in place of process, file and record.
+ *
  * Trust: handles may be forged, stale, or meant for another process.  A handle opens only the piece that its record
  * describes, and only with the record's secret: 128 random bits, new for each export and erased when the piece is freed.
  * The table is a file of its own because other processes write to the store.  ipc_open checks identity, name, seals and
@@ -45,6 +49,8 @@ void ipc_export_destroy(struct ipc_export *e); /* the handle becomes invalid; NU
 
 /* 0; -EINVAL: not a handle of this kind; -ESRCH: gone, or no access; -EDEADLK: a handle of this process. */
 int ipc_open(const void *handle, enum ipc_kind kind, struct ipc_place *place);
+
+bool ipc_process_alive(int pid); /* does this process, which shares something with us, still run? */
 
 /* The operations of interprocess events (event->shared), in event_ipc.c. */
 struct shared_event *shared_event_create(void);

@@ -16,6 +16,7 @@
 #include "util/map.h"
 
 struct chunk;
+struct ipc_broker;
 struct pool;
 
 struct memory_state {
@@ -45,9 +46,10 @@ struct memory_state {
 
 	struct { /* ipc.c */
 		pthread_mutex_t lock;
-		struct list mappings;       /* of struct ipc_mapping */
-		struct list unused_exports; /* of struct ipc_export */
-		int table_fd;               /* the export table; -1 until the first export */
+		struct list mappings;            /* of struct ipc_mapping */
+		struct list unused_exports;      /* of struct ipc_export */
+		const struct ipc_broker *broker; /* NULL: processes open each other's descriptors */
+		int table_fd;                    /* the export table; -1 until the first export */
 		uint64_t table_dev, table_inode, records;
 	} ipc;
 

@@ -90,9 +90,7 @@ static void record_wait(struct event_state *s, uint64_t number, const atomic_boo
 		if (record_complete(s, number))
 			return;
 		if (syscall(SYS_futex, &s->wake, FUTEX_WAIT, seen, &poll_interval, NULL, 0) && errno == ETIMEDOUT) {
-			int pid = atomic_load(&s->pid);
-
-			if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
+			if (!ipc_process_alive(atomic_load(&s->pid)))
 				return;
 		}
 	}
