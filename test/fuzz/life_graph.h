@@ -164,6 +164,14 @@ static bool exec_context_ended(const struct object *x)
 	return x->nsteps > STEPS;
 }
 
+/* Host memory whose registration has ended: a graph fails there, although a plain copy is allowed. */
+static bool side_unregistered(struct party *p, const struct side *s)
+{
+	struct object *o = s->array ? NULL : memory_at(p, s->what);
+
+	return o && o->kind == K_HOST && !o->registered;
+}
+
 static enum verdict exec_judge(struct party *p, const struct object *x)
 {
 	enum verdict all = ALIVE, one;
@@ -172,6 +180,8 @@ static enum verdict exec_judge(struct party *p, const struct object *x)
 		return UNSURE;
 	for (unsigned i = 0; i < x->nsteps; i++) {
 		one = step_judge(p, &x->step[i]);
+		if (one == ALIVE && (side_unregistered(p, &x->step[i].dst) || side_unregistered(p, &x->step[i].src)))
+			one = UNSURE;
 		all = one < all ? one : all;
 	}
 	return all;
