@@ -413,7 +413,7 @@ static CUresult host_range_drain(uint64_t address, enum host_kind kind)
 		return r;
 	if (hostmem_find(address, &info) && info.base == address && info.kind == kind &&
 		(info.shared || callbacks_used()))
-		context_drain();
+		contexts_drain(); /* work of any context may use it */
 	return CUDA_SUCCESS;
 }
 

@@ -113,7 +113,15 @@ static struct context *context_create(uint64_t now, CUdevice dev, unsigned flags
 		return NULL;
 	}
 	error_word_acquire(c);
+	c->next = atomic_load(&contexts()->newest);
+	while (!atomic_compare_exchange_weak(&contexts()->newest, &c->next, c))
+		;
 	return c;
+}
+
+struct context *context_newest(void)
+{
+	return atomic_load(&contexts()->newest);
 }
 
 /* The server gives out the handle of a primary context only by retaining it; whether it is active is counted here. */

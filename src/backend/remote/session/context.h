@@ -14,6 +14,7 @@ struct stream;
 
 /* Never freed while the client lives: another thread may have it current after its end. */
 struct context {
+	struct context *next; /* of all contexts of the client, also ended ones */
 	struct context *next_ended;
 	uint64_t id;
 	_Atomic(uint32_t) times_ended; /* destroyed or reset: what was created before is gone */
@@ -34,6 +35,9 @@ struct context {
 	_Atomic(bool) priorities_known;
 	_Atomic(int) least_priority, greatest_priority;
 };
+
+/* The context that was created last; context->next leads to the others.  A context stays in the list when it has ended. */
+struct context *context_newest(void);
 
 /* The thread's current context, or NULL: the call then answers context_none(). */
 struct context *context_current(void);

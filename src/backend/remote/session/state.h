@@ -33,6 +33,7 @@ struct context_table {
 		bool held;       /* the client retains it in the server */
 		uint64_t former; /* its handle with a former client, which it keeps; 0: none */
 	} primary[WIRE_DEVICES_MAX];
+	_Atomic(struct context *) newest;
 	struct context *lost;  /* stands for contexts of former clients, or NULL */
 	struct context *ended; /* destroyed contexts, which another thread may still have current */
 	atomic_ullong numbers; /* last value of cuCtxGetId given out */

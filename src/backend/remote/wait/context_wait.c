@@ -55,6 +55,13 @@ void context_drain(void)
 		context_wait_streams(c, false);
 }
 
+void contexts_drain(void)
+{
+	for (struct context *c = context_newest(); c; c = c->next)
+		if (!context_ended(c))
+			context_wait_streams(c, false);
+}
+
 CUresult remote_cuCtxSynchronize(void)
 {
 	return context_synchronize(context_current());

@@ -165,7 +165,8 @@ void event_set_foreign(CUevent handle);
 /* ---- context_wait.c ---- */
 
 void context_note_posted(struct context *c); /* a command that concerns all of its streams */
-void context_drain(void); /* waits for the current context's streams, except captured ones; reports no error */
+void context_drain(void);  /* waits for the current context's streams, except captured ones; reports no error */
+void contexts_drain(void); /* the same for all contexts */
 
 /* ---- wait_value.c: streams that wait for a value in memory ---- */
 
