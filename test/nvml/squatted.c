@@ -52,6 +52,7 @@ static int publish_and_find(uid_t uid)
 			_exit(1);
 		pause();
 	}
+	close(fds[1]); /* a child that fails ends the read */
 	CHECK(read(fds[0], &byte, 1) == 1);
 	usage_each("cpu", page_count, &seen);
 	CHECK_EQ(seen, 1);
