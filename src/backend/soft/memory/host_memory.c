@@ -198,6 +198,12 @@ CUresult soft_cuMemHostUnregister(void *p)
 	if (atomic_load(&soft.ready) && !soft_in_callback)
 		contexts_wait();
 	r = context_enter(&ctx);
+	if (r && r != CUDA_ERROR_INVALID_CONTEXT && p &&
+		!soft_in_callback) { /* a failed context: the memory goes all the same */
+		struct range *range = range_remove((uintptr_t)p, 1u << RANGE_REGISTERED);
+		if (range)
+			range->release(range);
+	}
 	if (r)
 		return r;
 	return p ? host_range_remove(ctx, p, RANGE_REGISTERED) : CUDA_ERROR_INVALID_VALUE;
