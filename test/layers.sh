@@ -40,7 +40,9 @@ backend/soft/copy:      core memory stream texture
 backend/soft/texture:   core memory stream code
 ptx/analysis:           parse
 ptx/check:              parse
-server/daemon:          session wait nvml quota sandbox
+server/daemon:          worker status quota sandbox
+server/status:          daemon worker
+server/worker:          daemon session wait nvml quota sandbox
 server/nvml:            session quota
 ROOMS
 

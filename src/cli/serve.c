@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "server/daemon/server.h"
-#include "server/daemon/worker.h"
+#include "server/worker/worker.h"
 #include "server/sandbox/sandbox.h"
 #include "transport/transport.h"
 #include "transport/default_socket.h"

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/daemon/http.h"
+#include "server/status/http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

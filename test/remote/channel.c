@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "server/daemon/fd_handoff.h"
-#include "server/daemon/parent_channel.h"
+#include "server/worker/fd_handoff.h"
+#include "server/worker/parent_channel.h"
 #include "test/check.h"
 
 #define ASKERS   4

@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "server/daemon/pending.h"
 #include "test/check.h"
 #include "transport/hello.h"

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "server/daemon/fd_handoff.h"
+#include "server/worker/fd_handoff.h"
 #include "util/map.h"
 
 #define IPC_ENTRIES_MAX 16384 /* of one worker */

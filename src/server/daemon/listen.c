@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "transport/transport.h"
 
 static const char *unix_path(const char *address)

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "util/build_note.h"
 #include "wire/protocol.h"
 

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "server/daemon/listen.h"
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "server/daemon/notify.h"
 #include "server/daemon/pending.h"
-#include "server/daemon/status.h"
+#include "server/status/status.h"
 #include "server/daemon/worker_pool.h"
 #include "server/sandbox/sandbox.h"
 #include "transport/transport.h"

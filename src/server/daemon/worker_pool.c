@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "transport/transport.h"
 #include "util/build_note.h"
 #include "wire/protocol.h"

@@ -11,14 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "server/daemon/fd_handoff.h"
+#include "server/worker/fd_handoff.h"
 #include "server/daemon/identity.h"
 #include "server/daemon/ipc_registry.h"
 #include "server/daemon/server.h"
 #include "server/daemon/source.h"
-#include "server/daemon/stats.h"
-#include "server/daemon/worker.h"
-#include "server/daemon/worker_exec.h"
+#include "server/worker/stats.h"
+#include "server/worker/worker.h"
+#include "server/worker/worker_exec.h"
 
 enum worker_state { WORKER_OPENING, WORKER_SPARE, WORKER_GIVEN, WORKER_BUSY };
 

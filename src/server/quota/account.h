@@ -13,7 +13,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "server/daemon/stats.h"
+#include "server/worker/stats.h"
 #include "util/map.h"
 
 struct account_item;

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "server/daemon/stats.h"
+#include "server/worker/stats.h"
 #include "server/quota/account.h"
 
 /* A quota as the user wrote it: bytes, or a percentage of the device; both 0: no quota. */

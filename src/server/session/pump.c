@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "server/session/dispatch.h"
 #include "server/wait/callbacks.h"
 #include "util/tsan_order.h"

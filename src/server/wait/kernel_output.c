@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "server/session/session.h"
 #include "server/wait/callbacks.h"
 #include "server/wait/wait_threads.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "server/session/session.h"
 #include "transport/wait.h"
 

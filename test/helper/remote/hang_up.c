@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "server/daemon/worker_exec.h"
+#include "server/worker/worker_exec.h"
 
 int main(int argc, char **argv)
 {

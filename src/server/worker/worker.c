@@ -1,5 +1,5 @@
 /* A worker's life: opens the device, waits for a client, serves it, exits. */
-#include "server/daemon/worker.h"
+#include "server/worker/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@
 #include "backend/plugin.h"
 #include "cuda/errors.h"
 #include "host/machine.h"
-#include "server/daemon/fd_handoff.h"
-#include "server/daemon/log.h"
-#include "server/daemon/ipc_worker.h"
-#include "server/daemon/parent_channel.h"
-#include "server/daemon/worker_exec.h"
+#include "server/worker/fd_handoff.h"
+#include "server/worker/log.h"
+#include "server/worker/ipc_worker.h"
+#include "server/worker/parent_channel.h"
+#include "server/worker/worker_exec.h"
 #include "server/daemon/worker_pool.h"
 #include "server/nvml/nvml.h"
 #include "server/nvml/nvml_processes.h"

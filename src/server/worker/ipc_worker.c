@@ -1,10 +1,10 @@
 /* The worker's side of IPC handles of the CPU device: asks the parent, which passes descriptors between workers. */
-#include "server/daemon/ipc_worker.h"
+#include "server/worker/ipc_worker.h"
 
 #include <errno.h>
 #include <string.h>
 #include "server/daemon/ipc_registry.h"
-#include "server/daemon/parent_channel.h"
+#include "server/worker/parent_channel.h"
 #include "server/session/session.h"
 
 /* Sends a request and gets the answer's body.  The descriptor of the answer, or -1, is in *fd, which may be NULL. */

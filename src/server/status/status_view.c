@@ -1,5 +1,5 @@
 /* Chooses the clients that a viewer sees, and adds up the others. */
-#include "server/daemon/status_view.h"
+#include "server/status/status_view.h"
 
 #include <stdio.h>
 #include <stdlib.h>

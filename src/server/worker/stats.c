@@ -1,5 +1,5 @@
 /* Allocates the counters of a worker, and sorts times into buckets. */
-#include "server/daemon/stats.h"
+#include "server/worker/stats.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "server/daemon/http.h"
+#include "server/status/http.h"
 #include "server/daemon/worker_pool.h"
 
 struct status {

@@ -1,5 +1,5 @@
 /* A small HTTP server for status requests. */
-#include "server/daemon/http.h"
+#include "server/status/http.h"
 
 #include <errno.h>
 #include <stdlib.h>

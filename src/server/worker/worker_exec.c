@@ -1,5 +1,5 @@
 /* Opens the server's own program and executes it for each worker. */
-#include "server/daemon/worker_exec.h"
+#include "server/worker/worker_exec.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 #include "util/build_note.h"
 
 #define PROGRAM_FD 16 /* the lowest descriptor for the program: no conflict with WORKER_CHANNEL */

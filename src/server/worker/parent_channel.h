@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "server/daemon/fd_handoff.h"
+#include "server/worker/fd_handoff.h"
 
 struct parent_channel;
 

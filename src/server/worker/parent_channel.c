@@ -1,5 +1,5 @@
 /* Receives the parent's messages in a thread of its own, and passes answers to the threads that asked. */
-#include "server/daemon/parent_channel.h"
+#include "server/worker/parent_channel.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 
 struct parent_channel {
 	int fd;

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "server/daemon/server.h"
-#include "server/daemon/stats.h"
+#include "server/worker/stats.h"
 
 #define WORKER_DEVICE 32
 

@@ -1,5 +1,5 @@
 /* Sends and receives the messages between the parent and a worker. */
-#include "server/daemon/fd_handoff.h"
+#include "server/worker/fd_handoff.h"
 
 #include <errno.h>
 #include <string.h>

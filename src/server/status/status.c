@@ -1,9 +1,9 @@
 /* Formats the parent's status as Prometheus text, JSON, and plain text. */
-#include "server/daemon/status.h"
+#include "server/status/status.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include "server/daemon/status_view.h"
+#include "server/status/status_view.h"
 #include "util/json.h"
 #include "util/build_note.h"
 

@@ -1,5 +1,5 @@
 /* Writes log lines: one write() each, so that lines of several processes do not mix. */
-#include "server/daemon/log.h"
+#include "server/worker/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
