@@ -142,10 +142,10 @@ static int parse_isolate(const char *text, struct server_config *config)
 	return 0;
 }
 
-/* Under Landlock, workers of root's server do not write to the store of images yet: --sandbox auto prefers the store. */
+/* The kernel writes a core with the rights of the worker, which Landlock would refuse. */
 static bool landlock_avoided(const struct server_config *config)
 {
-	return strcmp(config->device, "nvidia") && !config->isolate_first && (!geteuid() || config->dumpable);
+	return config->dumpable;
 }
 
 /* Sets the layers of the sandbox.  Returns 0, or an exit status after printing an error. */

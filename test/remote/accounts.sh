@@ -43,7 +43,7 @@ wait "$server"
 rm -rf "$dir/cache"
 serve --image-cache 0
 timeout 200 "$client" images-pass || fail "loading thirty images without a cache"
-[ ! -e "$dir/cache/gangway/images" ] || fail "images are on disk: $(ls -l "$dir/cache/gangway/images")"
+[ -z "$(ls -A "$dir/cache/gangway/images" 2>/dev/null)" ] || fail "images are on disk: $(ls -l "$dir/cache/gangway/images")"
 kill "$server"
 wait "$server"
 for option in '--host-memory 0' '--host-memory 101%' '--objects 0' '--objects x' '--image-cache 10%' '--image-cache -1'; do

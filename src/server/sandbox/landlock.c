@@ -111,7 +111,7 @@ static void rule_add_own(int ruleset, const char *folder, const char *below, uin
 
 	if (!folder || *folder != '/' || snprintf(path, sizeof path, "%s%s", folder, below) >= (int)sizeof path)
 		return;
-	for (char *at = path + strlen(folder); (at = strchr(at + 1, '/'));) {
+	for (char *at = path + strlen(folder); at && *at; at = strchr(at + 1, '/')) {
 		*at = 0;
 		mkdir(path, 0700);
 		*at = '/';
