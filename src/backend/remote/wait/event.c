@@ -22,6 +22,7 @@ struct event {
 	uint64_t capture_id;      /* the capture in which it was recorded; 0: none */
 	uint64_t records;         /* how often it was recorded */
 	struct wire_signal watch; /* reached when the event is complete; word 0: not asked for since the last record */
+	struct query_patience query_patience;
 };
 
 /* ---- watches ---- */
@@ -59,6 +60,7 @@ static CUresult event_watch_locked(struct event *e)
 		return CUDA_SUCCESS;
 	}
 	e->watch.value++;
+	query_patience_reset(&e->query_patience);
 	t = event_wait_target(e);
 	r = wait_post(&t, WIRE_SYNC);
 	if (r) { /* the value will never be written */
@@ -259,6 +261,8 @@ CUresult remote_cuEventQuery(CUevent handle)
 	if (ready)
 		mirror_pull();
 	r = s ? stream_async_error(s) : async_error_take();
+	if (!r && !ready && query_patience_over(&e->query_patience))
+		r = call_cuEventQuery(handle);
 	return r || ready ? r : CUDA_ERROR_NOT_READY;
 }
 

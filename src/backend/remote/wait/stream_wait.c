@@ -269,6 +269,7 @@ static bool stream_query_word(struct stream *s, CUresult *why)
 		if (!*why) {
 			s->query_signal = (uint64_t)s->signal.word << 32 | value;
 			s->query_posted = posted;
+			query_patience_reset(&s->query_patience);
 		}
 		stream_word_unlock(s);
 	}
@@ -298,5 +299,7 @@ CUresult remote_cuStreamQuery(CUstream handle)
 	if (r)
 		return r;
 	r = stream_async_error(s);
+	if (!r && !ready && query_patience_over(&s->query_patience))
+		r = call_cuStreamQuery(handle);
 	return r ? r : ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }

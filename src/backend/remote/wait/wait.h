@@ -52,6 +52,21 @@ CUresult wait_post(const struct wait_target *t, unsigned op);
 /* Returns when the word has reached its value.  While value waits are pending, mirrored memory is pushed meanwhile. */
 CUresult wait_reached(const struct wait_target *t);
 
+/*
+ * A device that has failed runs nothing that is queued behind the failure, and so it does not write the words.  A thread
+ * that waits gets the failure with WIRE_WAKE.  A program that only queries gets it from the driver: its queries ask the
+ * server now and then, if their word is not reached for long.
+ */
+struct query_patience {
+	_Atomic(unsigned) misses;    /* queries that did not find the value */
+	_Atomic(uint64_t) ask_at_ns; /* 0: not set yet */
+	_Atomic(uint64_t) gap_ns;    /* between two questions */
+};
+
+void query_patience_reset(struct query_patience *p);
+/* Called when the word is not reached.  True: ask the server. */
+bool query_patience_over(struct query_patience *p);
+
 /* ---- stream.c ---- */
 
 /* A destroyed stream stays in its context's list until its work is done: synchronizing the context waits for it, too. */
@@ -87,6 +102,7 @@ struct stream {
 	struct piece deferred_piece[2];    /* of deferred copies, down and up; size 0: none yet.  Under copy_lock */
 	_Atomic(uint64_t) query_posted;    /* cuStreamQuery: when so many commands have completed, */
 	_Atomic(uint64_t) query_signal;    /* the word (high half) has the value (low half) */
+	struct query_patience query_patience;
 };
 
 /* The stream of a handle, CUDA's 0, 1 and 2 included; NULL: *why. */
