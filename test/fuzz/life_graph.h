@@ -233,6 +233,8 @@ static void graph_launch(struct party *p)
 			step_apply(p, &x->step[i]);
 		else
 			step_forget(p, &x->step[i]);
+	if (x->nsteps > STEPS)
+		party_forget(p);
 	if (!r && v == DEAD && !unsettled)
 		life_fail("a graph with dead memory ran");
 	if (r && r != CUDA_ERROR_CONTEXT_IS_DESTROYED && v == ALIVE && !unsettled && !party_captures(p))

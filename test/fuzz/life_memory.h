@@ -770,6 +770,9 @@ static void life_exit(void)
 		unlink(inside.address + 5);
 	if (inside.folder[0])
 		rmdir(inside.folder);
+	for (unsigned i = 0; i < nparties && served.pid; i++) /* the server exits after its last client */
+		if (parties[i].link)
+			link_shutdown(parties[i].link);
 	if (served.pid && !served_end())
 		_exit(1);
 }

@@ -351,6 +351,14 @@ static void step_forget(struct party *p, const struct step *t)
 	}
 }
 
+/* Steps that the model did not record have run: all memory and arrays of the party become unknown. */
+static void party_forget(struct party *p)
+{
+	for (int i = 0; i < OBJECTS; i++)
+		if (objects[i].party == p && objects[i].content)
+			content_forget(objects[i].content, 0, objects[i].content->size);
+}
+
 /* Compares bytes that came from the worker with the model. */
 static void bytes_compare(const struct content *c, size_t at, const uint8_t *bytes, size_t size, const char *what)
 {

@@ -242,7 +242,7 @@ static void step_done(struct party *p, struct life_context *c, struct life_strea
 		t->epoch = c->epoch;
 		if (g->nsteps < STEPS)
 			g->step[g->nsteps] = *t;
-		g->nsteps++; /* more than STEPS: the outcome of a launch is open */
+		g->nsteps++; /* more than STEPS: the outcome of a launch is open, and party_forget() follows it */
 		return;
 	}
 	if (!unsettled && t->kind == STEP_KERNEL) {
