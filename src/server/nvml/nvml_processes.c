@@ -113,7 +113,7 @@ static ino_t pid_namespace(pid_t pid)
 	struct stat st;
 
 	snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
-	return stat(path, &st) ? 0 : st.st_ino; /* 0: no permission */
+	return stat(path, &st) ? 0 : st.st_ino; /* 0: no permission, as under Landlock */
 }
 
 /* The id of a process in the pid namespace of the asking client; 0: it has none. */
@@ -127,6 +127,8 @@ static pid_t pid_for_client(struct visible_processes *l, pid_t pid, pid_t asking
 		return kill(pid, 0) && errno == ESRCH ? 0 : pid;
 	if (!l->asking_depth || !namespace_depth(pid, &inner))
 		return 0;
+	if (pid == asking)
+		return inner;
 	ino_t space = pid_namespace(pid), asking_space = pid_namespace(asking);
 	return space && space == asking_space ? inner : 0;
 }

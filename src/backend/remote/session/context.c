@@ -148,6 +148,25 @@ CUresult remote_primary(CUdevice dev, CUcontext *ctx)
 
 /* ---- from one client to the next ---- */
 
+/* Context records are never freed: a thread may have one current.  Those of former clients stay reachable here. */
+static _Atomic(struct context *) former_contexts;
+
+static void contexts_keep(struct context *newest)
+{
+	while (newest) {
+		struct context *c = newest;
+		newest = c->next;
+		c->next = atomic_load(&former_contexts);
+		while (!atomic_compare_exchange_weak(&former_contexts, &c->next, c))
+			;
+	}
+}
+
+void contexts_finish(struct context_table *t)
+{
+	contexts_keep(atomic_load(&t->newest));
+}
+
 /* Stands for every context that the former client's applications have created: all of them are destroyed. */
 static struct context *context_create_lost(void)
 {
@@ -160,6 +179,7 @@ static struct context *context_create_lost(void)
 	list_init(&c->streams);
 	c->legacy = stream_create_legacy(c);
 	context_set_active(c, false);
+	contexts_keep(c);
 	return c->legacy ? c : NULL;
 }
 

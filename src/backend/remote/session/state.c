@@ -29,6 +29,7 @@ void session_state_destroy(struct session_state *s)
 {
 	if (!s)
 		return;
+	contexts_finish(&s->contexts);
 	for (unsigned i = 0; i < RECORD_CHUNK; i++)
 		free(s->records.chunks[i]);
 	records_finish_carried(&s->records);

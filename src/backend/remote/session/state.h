@@ -39,6 +39,8 @@ struct context_table {
 	atomic_ullong numbers; /* last value of cuCtxGetId given out */
 };
 
+void contexts_finish(struct context_table *t);
+
 /* callbacks.c */
 struct callback_table {
 	struct handle_table handles;

@@ -89,11 +89,6 @@ static CUresult run_memops(struct command *c)
 	for (unsigned i = 0; i < m->n; i++) {
 		if (m->check && !memop_reachable(&m->ops[i]))
 			return CUDA_ERROR_ILLEGAL_ADDRESS;
-#ifdef GANGWAY_CHECK_RANGES
-		if (m->ops[i].operation != CU_STREAM_MEM_OP_BARRIER &&
-			m->ops[i].operation != CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES)
-			range_check_touched(m->ops[i].waitValue.address, 4, "a memory operation");
-#endif
 		run_memop(&m->ops[i], c->ctx);
 	}
 	return CUDA_SUCCESS;
