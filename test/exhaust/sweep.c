@@ -96,7 +96,12 @@ int main(int argc, char **argv)
 	}
 	printf("%ld runs, up to call %ld\n", runs, n);
 	CHECK(runs > 2);
-	CHECK_EQ(program_run(program, client, text, sizeof text), 0);
+	/* Workers that were started without memory refuse their clients; the ones behind them do not. */
+	for (int i = 0; i < 10; i++) {
+		CHECK_EQ(program_run(program, client, text, sizeof text), 0);
+		if (strstr(text, "complete"))
+			break;
+	}
 	CHECK(strstr(text, "complete"));
 	return RESULT();
 }
