@@ -58,7 +58,7 @@ static void http_start(void)
 	atexit(folder_remove);
 }
 
-/* What the parent's loop does, until nothing is ready. */
+/* Runs ready sources as the parent's loop does, until none is ready. */
 static void loop_run(void)
 {
 	struct epoll_event events[8];

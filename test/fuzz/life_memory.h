@@ -748,7 +748,7 @@ static void ipc_close(struct party *p)
 		object_kill(o);
 }
 
-/* What the driver says about a live address. */
+/* The attributes of a live address must match the model. */
 static void pointer_ask(struct party *p)
 {
 	struct object *o;

@@ -24,7 +24,7 @@ serve unix
 for verb in fill look own; do
 	try served $verb "$gangway" run --on "$address" --
 done
-# What a client leaves to the process after it, and the other way round.
+# A served client fills memory and a native process looks for the bytes, and the other way round.
 try served fill "$gangway" run --on "$address" --
 try native look $native
 stop

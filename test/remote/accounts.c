@@ -382,7 +382,7 @@ static void host_all(void)
 		one_host_kind(&host_kinds[3], 4);
 		OK(cuMemPoolDestroy(host_pool));
 	}
-	/* What a pool keeps counts, and is given back before anything is refused. */
+	/* Memory that a pool keeps counts, and the worker gives it back before it refuses anything. */
 	unsigned long long keep = ~0ull, it[8];
 	if (!cuMemPoolCreate(&host_pool, &props)) {
 		OK(cuMemPoolSetAttribute(host_pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));

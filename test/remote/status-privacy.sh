@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who sees what in PATH.status: a user sees the clients of that user, and the sums of all others without names; root of another pid
+# The view of PATH.status: a user sees the clients of that user, and the sums of all others without names; root of another pid
 # namespace, as in a container, is no owner: it cannot end clients, and sees only those of its namespace.
 # status-privacy.sh BUILD SERVED unix CLIENT
 . "$(dirname "$0")/faults.sh"

@@ -35,7 +35,7 @@ struct ipc_registry {
 	struct map entries; /* by the first half of the secret */
 };
 
-/* What the registry knows of one worker. */
+/* The entries of one worker. */
 struct ipc_worker {
 	struct ipc_entry *entries;
 	unsigned count;

@@ -82,7 +82,7 @@ static bool library_has_image(const struct library *l)
 	return l->lazy || l->file;
 }
 
-/* What the application may use of a library after it was loaded again. */
+/* The handles of a library that stay valid after the library was loaded again. */
 struct library_contents {
 	struct function *kernels;
 	struct global *managed;
