@@ -30,11 +30,12 @@ RULES
 
 # room: rooms of the same folder that it may use.  Rooms without a line may use all; files beside the rooms are not checked.
 cat >"$tmp/rooms" <<'ROOMS'
-backend/remote/session: wait memory graph code
-backend/remote/wait:    session memory copy graph
-backend/remote/memory:  session wait graph
-backend/remote/copy:    session wait memory graph
-backend/remote/code:    session wait memory
+backend/remote/session: wait memory hostmem graph code
+backend/remote/wait:    session memory hostmem copy graph
+backend/remote/hostmem: session wait memory graph
+backend/remote/memory:  session wait hostmem graph
+backend/remote/copy:    session wait memory hostmem graph
+backend/remote/code:    session wait memory hostmem
 backend/soft/code:      core memory stream
 backend/soft/copy:      core memory stream texture
 backend/soft/texture:   core memory stream code

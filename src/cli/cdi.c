@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "abi/cuda.h"
 #include "cli/cli.h"
-#include "util/json.h"
+#include "util/text.h"
 #include "transport/default_socket.h"
 
 static const char usage[] =

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 #include "top/top.h"
-#include "util/json.h"
+#include "util/text.h"
 
 static void print_text_device(const struct top_device *d)
 {

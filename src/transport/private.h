@@ -4,7 +4,7 @@
  *	link.c         connecting, breaking and ending	address.c  addresses, sockets, deadlines
  *	hello.c        the first record each way	unix.c     descriptors, and the peer's death
  *	board.c        taking frames in ticket order	lane.c     the client's side of lanes
- *	reply.c        writing the down rings		serve.c    the server's side of lanes
+ *	serve.c        the server's side of lanes, and writing the down rings
  *	bulk.c         pieces of the arenas		word.c     words
  *	link_memory.c  the memory of a link		memory.c   sealed memfds
  *	tcp/stream.c   frames on a TCP stream		tcp/tcp.c  the threads that move them
@@ -157,7 +157,7 @@ void board_settle(struct link *l); /* announces all room made so far, before the
 int frame_check(
 	struct link *l, const struct frame_head *head, const void *pieces, enum bulk which, struct frame *frame);
 
-/* reply.c: writes a down ring: the server, or over TCP the client's receiving thread */
+/* serve.c: writes a down ring: the server, or over TCP the client's receiving thread */
 int reply_reserve(struct lane *lane, uint32_t size, uint8_t **record);
 void reply_publish(struct lane *lane, uint32_t record);
 

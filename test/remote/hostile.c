@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "abi/fatbin.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 #include "backend/remote/session/call.h"
 #include "test/check.h"
 #include "wire/protocol.h"

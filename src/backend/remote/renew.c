@@ -16,9 +16,9 @@
 #include "backend/remote/code/code.h"
 #include "backend/remote/copy/staged_copy.h"
 #include "backend/remote/guard.h"
-#include "backend/remote/memory/hostmem.h"
-#include "backend/remote/memory/mirror.h"
-#include "backend/remote/session/callbacks.h"
+#include "backend/remote/hostmem/hostmem.h"
+#include "backend/remote/hostmem/mirror.h"
+#include "backend/remote/wait/callbacks.h"
 #include "wire/trace.h"
 
 /* Of the process, not of a client. */

@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "cli/doctor/doctor.h"
-#include "util/json.h"
+#include "util/text.h"
 #include "util/build_note.h"
-#include "util/utf8.h"
 
 static const char *const status_words[] = {
 	[STATUS_WRONG] = "wrong", [STATUS_LOOK] = "look", [STATUS_FINE] = "fine", [STATUS_FACT] = "fact"};

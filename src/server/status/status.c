@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "server/status/status_view.h"
-#include "util/json.h"
+#include "util/text.h"
 #include "util/build_note.h"
 
 const struct worker *status_worker(const struct status *s, int pid)

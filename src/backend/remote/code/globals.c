@@ -3,7 +3,7 @@
 #include "backend/remote/code/code.h"
 #include "backend/remote/code/state.h"
 #include "backend/remote/memory/memory.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 struct global {
 	struct global *next;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/wait/wait.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 struct launch_shape {
 	unsigned grid[3], block[3], shared;

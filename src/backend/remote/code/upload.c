@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/code/state.h"
-#include "backend/remote/session/callbacks.h"
+#include "backend/remote/wait/callbacks.h"
 #include "util/explain.h"
 #include "wire/trace.h"
 

@@ -1,7 +1,7 @@
 /* The shape of a copy: translation of CUDA's parameters, parts, and the host side's rows. */
 #include "backend/remote/copy/block.h"
 #include "backend/remote/memory/memory.h"
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 
 /* ---- translation ---- */
 

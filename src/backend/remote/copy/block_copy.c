@@ -1,7 +1,7 @@
 /* Copies of blocks: chooses between a staged copy, a copy that the server makes alone, and one that is made here. */
 #include "backend/remote/copy/staged_copy.h"
-#include "backend/remote/memory/mirror.h"
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/mirror.h"
+#include "backend/remote/hostmem/hostmem.h"
 
 static bool side_pageable(const struct wire_side *s)
 {

@@ -6,9 +6,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "backend/remote/copy/staged_copy.h"
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 #include "backend/remote/memory/memory.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 #define THREADED_MIN   (2u << 20)   /* from this size on several threads make the copy */
 #define CHUNK_SINGLE   (256u << 10) /* chunk of a copy by one thread, or over TCP: device and network start early */

@@ -10,9 +10,9 @@
  */
 #include <stdlib.h>
 #include "backend/remote/copy/staged_copy.h"
-#include "backend/remote/memory/hostmem.h"
-#include "backend/remote/session/callbacks.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/hostmem.h"
+#include "backend/remote/wait/callbacks.h"
+#include "backend/remote/hostmem/mirror.h"
 
 /* The work of one callback; freed after it has run. */
 struct deferred_part {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph_copy.h"
-#include "backend/remote/session/callbacks.h"
+#include "backend/remote/wait/callbacks.h"
 
 static CUresult graph_remove_nodes(CUgraph graph)
 {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
-#include "backend/remote/session/callbacks.h"
+#include "backend/remote/wait/callbacks.h"
 
 #define PARTS_MAX 256
 

@@ -6,7 +6,7 @@
  *	up	host node: pack a part into the piece ─▶ copy node: from there to the device ─▶ the next part
  *	down	copy node: from the device to the piece ─▶ host node: unpack the part ─▶ the next part
  *
- * The host nodes call back into this process (session/callbacks.c); over TCP the bytes travel with the frame that wakes
+ * The host nodes call back into this process (wait/callbacks.c); over TCP the bytes travel with the frame that wakes
  * the other side.  All parts share one piece.
  *
  * A graph copy is counted by its creator, by each host node's callback, and by one owner: a user object of the graph, whose

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
-#include "backend/remote/session/callbacks.h"
+#include "backend/remote/wait/callbacks.h"
 #include "backend/remote/memory/memory.h"
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 
 CUresult node_send(
 	const struct node_target *t, struct wire_node *a, const void *extra, size_t size, struct wire_node_made *made)

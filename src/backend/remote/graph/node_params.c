@@ -3,7 +3,7 @@
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/state.h"
 #include "backend/remote/session/fetch.h"
-#include "backend/remote/session/callbacks.h"
+#include "backend/remote/wait/callbacks.h"
 #include "backend/remote/memory/memory.h"
 #include "util/handle.h"
 

@@ -2,7 +2,7 @@
 #include "backend/remote/memory/memory.h"
 #include <stdlib.h>
 #include "backend/remote/graph/graph.h"
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 #include "backend/remote/memory/state.h"
 
 struct range {

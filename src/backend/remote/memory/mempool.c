@@ -1,5 +1,5 @@
 /* Memory pools: attributes, whose values differ in size, and pools of other processes. */
-#include "backend/remote/memory/share.h"
+#include "backend/remote/hostmem/share.h"
 #include "backend/remote/memory/memory.h"
 
 /* Bytes of an attribute's value: the first ones are switches, the others count bytes.  0: no such attribute. */

@@ -2,9 +2,9 @@
  * Pointer attributes.  The client knows those of host memory and asks the server for those of device memory.  Asking for
  * one attribute of an unknown pointer is an error; in a list of attributes each one has a value that says "unknown".
  */
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 #include "backend/remote/memory/memory.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 static void attribute_store(void *data, CUpointer_attribute attribute, uint64_t value)
 {

@@ -1,7 +1,7 @@
 /* Creates and destroys the state of the memory room. */
 #include "backend/remote/memory/state.h"
 #include <stdlib.h>
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 #define BUFFER_IDS (1ull << 32) /* beyond the server's own buffer ids */
 #define SHARE_IDS  (1ull << 40) /* beyond the descriptor ids of host memory */

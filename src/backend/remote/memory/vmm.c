@@ -3,7 +3,7 @@
  * Host memory of the server's machine is refused, since the application could not touch it.
  */
 #include <unistd.h>
-#include "backend/remote/memory/share.h"
+#include "backend/remote/hostmem/share.h"
 #include "backend/remote/memory/state.h"
 #include "backend/remote/wait/wait.h"
 #include "backend/remote/memory/memory.h"

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "backend/remote/guard.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 #include "backend/remote/session/stats.h"
 #include "util/tsan_order.h"
 #include "wire/pack.h"

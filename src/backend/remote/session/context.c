@@ -5,7 +5,7 @@
 #include "backend/remote/code/code.h"
 #include "backend/remote/graph/graph.h"
 #include "backend/remote/memory/memory.h"
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 
 #define STACK_DEPTH 64
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "backend/remote/graph/graph.h"
 #include "backend/remote/wait/state.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 /* The lock is held while the event is recorded, so that the fields describe the latest record. */
 struct event {

@@ -1,6 +1,6 @@
 /* Waiting for streams: commands posted, commands known to have completed, and the word in between. */
 #include "backend/remote/copy/staged_copy.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 /* ---- the stream's word ---- */
 

@@ -11,7 +11,7 @@
  */
 #include <stdlib.h>
 #include "backend/remote/wait/state.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 
 struct value_wait {
 	struct value_wait *next;

@@ -15,9 +15,9 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 #include "backend/remote/session/fetch.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 #include "backend/remote/memory/state.h"
 #include "util/diff.h"
 #include "host/machine.h"

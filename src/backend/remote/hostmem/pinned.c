@@ -1,5 +1,5 @@
 /* The calls that allocate, free and query pinned and managed memory. */
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 
 #define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 

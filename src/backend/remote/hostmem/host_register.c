@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "backend/remote/memory/hostmem.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/hostmem.h"
+#include "backend/remote/hostmem/mirror.h"
 #include "backend/remote/memory/state.h"
 
 #define CONVERT_LEAST  (128u << 10)

@@ -3,9 +3,9 @@
  * ever moves; advice is kept because the application can ask for it.
  */
 #include <stdlib.h>
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 #include "backend/remote/wait/wait.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/hostmem/mirror.h"
 #include "backend/remote/memory/state.h"
 #include "cuda/advice.h"
 

@@ -1,4 +1,4 @@
-#include "util/utf8.h"
+#include "util/text.h"
 
 size_t utf8_length(const char *s)
 {
@@ -26,4 +26,23 @@ size_t utf8_printable(const char *s)
 	if (n == 1 && (*p < ' ' || *p == 127))
 		return 0;
 	return n == 2 && *p == 0xc2 && p[1] < 0xa0 ? 0 : n; /* C1 control characters */
+}
+
+void json_text(FILE *out, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	fputc('"', out);
+	while (*p) {
+		size_t n = utf8_length((const char *)p);
+
+		if (*p == '"' || *p == '\\')
+			fprintf(out, "\\%c", *p);
+		else if (n == 0 || *p < 0x20 || *p == 0x7f)
+			fprintf(out, "\\u%04x", *p);
+		else
+			fwrite(p, 1, n, out);
+		p += n ? n : 1;
+	}
+	fputc('"', out);
 }

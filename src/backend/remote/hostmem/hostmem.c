@@ -1,13 +1,13 @@
 /* Pinned, managed and registered host memory: the table of its ranges, how it is mapped, and its end with a context. */
-#include "backend/remote/memory/hostmem.h"
+#include "backend/remote/hostmem/hostmem.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "backend/remote/graph/graph.h"
-#include "backend/remote/session/callbacks.h"
-#include "backend/remote/memory/mirror.h"
+#include "backend/remote/wait/callbacks.h"
+#include "backend/remote/hostmem/mirror.h"
 #include "backend/remote/memory/state.h"
 #include "host/machine.h"
 
