@@ -114,8 +114,9 @@ void image_iter_init(struct image_iter *it, const struct image *image, unsigned 
 bool image_next(struct image_iter *it, struct image_entry *entry); /* false: end of the part, or it->error is set */
 
 /*
- * Selects the entry that a device of compute capability major.minor runs: the best cubin, else the best PTX.
- * -ENOENT: no entry suits; image_describe lists those that exist.
+ * Selects the entry that a device of compute capability major.minor runs: the best cubin, else the best PTX, else with
+ * IMAGE_WANT_OTHER_PTX the first entry of image_select_other. -ENOENT: no entry suits; image_describe lists those that
+ * exist.
  *
  * Callers select from part 0 first. If a linked program has nothing suitable there (a linked fatbin has no PTX), the
  * caller may select from each of the other parts and link the results.
@@ -123,6 +124,8 @@ bool image_next(struct image_iter *it, struct image_entry *entry); /* false: end
 enum {
 	IMAGE_WANT_CUBIN = 1,
 	IMAGE_WANT_PTX = 2,
+	IMAGE_WANT_OTHER_PTX =
+		4, /* a GPU refuses PTX for a newer device; an engine that knows its instructions need not */
 };
 
 struct image_want {
@@ -131,6 +134,14 @@ struct image_want {
 };
 
 int image_select(const struct image *image, unsigned part, const struct image_want *want, struct image_entry *entry);
+
+/*
+ * Selects from the PTX that a GPU of this compute capability refuses: the oldest architecture first, and variants for
+ * one architecture or family (sm_90a, sm_100f) behind all others. `previous` is the result of the last call, or NULL for
+ * the first entry in this order. -ENOENT: no entry is left.
+ */
+int image_select_other(const struct image *image, unsigned part, const struct image_want *want,
+	const struct image_entry *previous, struct image_entry *entry);
 
 /* Formats "cubin sm_80 sm_90a, PTX 8.0 compute_75" into text, truncated to size. Returns text. */
 char *image_describe(const struct image *image, char *text, size_t size);

@@ -43,6 +43,39 @@ int image_select(const struct image *image, unsigned part, const struct image_wa
 	}
 	if (it.error)
 		return it.error;
+	if (!found && want->kinds & IMAGE_WANT_OTHER_PTX)
+		return image_select_other(image, part, want, NULL, entry);
+	return found ? 0 : -ENOENT;
+}
+
+/* Order among the PTX for other devices: plain architectures, then families, then single architectures. */
+static unsigned other_rank(const struct image_entry *e)
+{
+	unsigned special = e->arch_specific ? 2 : e->family;
+
+	return special << 24 | (e->sm & 0xffffff);
+}
+
+int image_select_other(const struct image *image, unsigned part, const struct image_want *want,
+	const struct image_entry *previous, struct image_entry *entry)
+{
+	unsigned sm = want->major * 10 + want->minor, least = previous ? other_rank(previous) + 1 : 0;
+	struct image_entry e, best;
+	struct image_iter it;
+	bool found = false;
+
+	for (image_iter_init(&it, image, part); image_next(&it, &e);) {
+		if (e.kind != IMAGE_ENTRY_PTX || entry_runs_on(&e, sm) || other_rank(&e) < least)
+			continue;
+		if (found && other_rank(&e) >= other_rank(&best))
+			continue;
+		best = e;
+		found = true;
+	}
+	if (it.error)
+		return it.error;
+	if (found)
+		*entry = best;
 	return found ? 0 : -ENOENT;
 }
 

@@ -8,7 +8,7 @@ case $said in
 esac
 said=$("$1" run --on cpu -- "$2" image 2>&1) || { echo "$said"; exit 1; }
 case $said in
-*'compute capability 8.0): it needs PTX, but the image has cubin sm_90, PTX '*' compute_120.  Kernels: axpy.  Build with nvcc -gencode arch=compute_80,'*'; or set GANGWAY_CPU_CC=12.0'*) ;;
+*'compute capability 8.0): it needs PTX, but the image has cubin sm_90 sm_100.  Kernels: axpy.  Build with nvcc -gencode arch=compute_80,'*) ;;
 *) echo "FAIL: the message lacks the contents of the image, or what to do: $said"; exit 1 ;;
 esac
 leaves() {

@@ -127,7 +127,6 @@ static void errors(void)
 	fails(library, library, CUDA_ERROR_INVALID_PTX, "multiple definition");
 	fails(HEAD ".visible .entry k() { nonsense; ret; }", NULL, CUDA_ERROR_INVALID_PTX, "nonsense");
 	fails("no text of ours", NULL, CUDA_ERROR_INVALID_PTX, "part");
-	fails(".version 7.0\n.target sm_120\n.address_size 64\n", NULL, CUDA_ERROR_INVALID_PTX, "compute_120");
 	CHECK_EQ(cuModuleLoadData(&m, kernel), CUDA_ERROR_INVALID_PTX);
 	CHECK_EQ(add(l, CU_JIT_INPUT_CUBIN, "hello", 5), CUDA_ERROR_INVALID_IMAGE);
 	CHECK_EQ(add(l, CU_JIT_INPUT_OBJECT, "hello", 5), CUDA_ERROR_INVALID_IMAGE);

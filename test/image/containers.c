@@ -169,6 +169,39 @@ static void test_selection(void)
 	CHECK(strlen(image_describe(&image, text, 10)) == 9);
 }
 
+/* PTX for other devices, in the order in which a device of capability 8.0 tries it. */
+static void test_other_ptx(void)
+{
+	enum { OTHER = IMAGE_WANT_PTX | IMAGE_WANT_OTHER_PTX };
+	static const struct make_entry entries[] = {
+		{FATBIN_PTX, 90, .flags = FATBIN_ARCH_SPECIFIC, .data = ptx, .size = sizeof ptx},
+		{FATBIN_PTX, 121, .data = ptx, .size = sizeof ptx},
+		{FATBIN_PTX, 100, .flags = FATBIN_FAMILY, .data = ptx, .size = sizeof ptx},
+		{FATBIN_ELF, 90, .data = ptx, .size = sizeof ptx},
+		{FATBIN_PTX, 120, .data = ptx, .size = sizeof ptx},
+	};
+	static const unsigned order[] = {120, 121, 100, 90};
+	struct image_want want = {8, 0, OTHER};
+	struct image_entry e, *previous = NULL;
+	static struct bytes b;
+	size_t f = make_fatbin(&b);
+	struct image image;
+
+	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+		make_entry(&b, &entries[i]);
+	make_end(&b, f);
+	CHECK(selected_arch(&b, 80, IMAGE_WANT_PTX) == 0);
+	CHECK(selected_arch(&b, 80, OTHER) == 1120);
+	CHECK(selected_arch(&b, 90, OTHER) == 11090);
+	CHECK(selected_arch(&b, 130, OTHER) == 1121);
+	CHECK(image_init(&image, b.data, b.size) == 0);
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++, previous = &e) {
+		CHECK(image_select_other(&image, 0, &want, previous, &e) == 0);
+		CHECK(e.sm == order[i]);
+	}
+	CHECK(image_select_other(&image, 0, &want, previous, &e) == -ENOENT);
+}
+
 static void test_relocatable(void)
 {
 	static struct bytes b;
@@ -308,6 +341,7 @@ int main(void)
 	test_wrappers();
 	test_payloads();
 	test_selection();
+	test_other_ptx();
 	test_relocatable();
 	test_several_fatbins();
 	test_truncation();

@@ -207,8 +207,7 @@ static void cpu_note(const char *text)
 
 const struct engine cpu_engine = {
 	.name = "cpu",
-	.accepts = IMAGE_WANT_PTX,
-	.capability = "GANGWAY_CPU_CC",
+	.accepts = IMAGE_WANT_PTX | IMAGE_WANT_OTHER_PTX,
 	.note = cpu_note,
 	.describe = cpu_describe,
 	.load = cpu_load,

@@ -123,6 +123,7 @@ static void report_missing(void *arg, const char *name, bool function)
 static CUresult pieces_load(struct cpu_code *c, const struct engine_piece *pieces, struct engine_log *log)
 {
 	struct missing_symbols missing = {.log = log};
+	bool whole = false;
 	size_t size = 0;
 	CUresult r = CUDA_SUCCESS;
 
@@ -132,10 +133,11 @@ static CUresult pieces_load(struct cpu_code *c, const struct engine_piece *piece
 	for (unsigned i = 0; i < c->npieces && !r; i++) {
 		r = pieces[i].kind == IMAGE_PTX ? piece_read(c, i, &pieces[i], log) : CUDA_ERROR_NO_BINARY_FOR_GPU;
 		size += pieces[i].size;
+		whole |= pieces[i].whole;
 	}
 	if (!r)
 		r = link_pieces(c, log);
-	if (!r && size <= EAGER_TEXT)
+	if (!r && (whole || size <= EAGER_TEXT))
 		r = parse_kernels(c, log);
 	if (!r)
 		ptx_link_missing(c->modules[0], report_missing, &missing);

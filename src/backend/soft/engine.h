@@ -65,6 +65,7 @@ struct engine_piece {
 	enum image_kind kind; /* IMAGE_PTX or IMAGE_CUBIN */
 	const void *data;
 	size_t size;
+	bool whole; /* refuse PTX with any unknown instruction, even where the engine otherwise reads bodies when needed */
 };
 
 enum {
@@ -90,8 +91,7 @@ struct launch {
 
 struct engine {
 	const char *name;
-	unsigned accepts;       /* IMAGE_WANT_*: the kinds of image that load reads */
-	const char *capability; /* environment variable that sets the compute capability; may be NULL */
+	unsigned accepts; /* IMAGE_WANT_*: the kinds of image that load reads */
 
 	/* Add a line to the trace.  May be NULL. */
 	void (*note)(const char *text);

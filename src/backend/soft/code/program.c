@@ -123,15 +123,18 @@ static CUresult piece_from_entry(const struct image_entry *e, struct image_blob 
 	return CUDA_SUCCESS;
 }
 
-static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit *jit, struct program **program)
+static CUresult load_entries(
+	const struct image_entry *e, unsigned n, bool whole, struct jit *jit, struct program **program)
 {
 	struct engine_piece *pieces = calloc(n, sizeof *pieces);
 	struct image_blob *blobs = calloc(n, sizeof *blobs);
 	CUresult r = pieces && blobs ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	struct code *code;
 
-	for (unsigned i = 0; i < n && !r; i++)
+	for (unsigned i = 0; i < n && !r; i++) {
 		r = piece_from_entry(&e[i], &blobs[i], &pieces[i]);
+		pieces[i].whole = whole;
+	}
 	if (!r)
 		r = soft.engine->load(pieces, n, &soft.devices[0].info, &jit->error, &code);
 	for (unsigned i = 0; i < n && blobs; i++)
@@ -141,33 +144,71 @@ static CUresult load_entries(const struct image_entry *e, unsigned n, struct jit
 	return r ? r : program_create(code, program);
 }
 
+/* Selects from parts 1, 2, ... of the image.  Parts without code for the device are left out. */
+static int select_from_parts(
+	const struct image *image, const struct image_want *want, struct image_entry *list, unsigned *n)
+{
+	int err = 0;
+
+	*n = 0;
+	for (unsigned i = 1; i < image->nparts && !err; i++) {
+		err = image_select(image, i, want, &list[*n]);
+		if (!err)
+			++*n;
+		else if (err == -ENOENT)
+			err = 0;
+	}
+	return err;
+}
+
 /*
- * Links a program from parts 1, 2, ... of the image.  Parts without code for the device are left out: if one of them is
- * needed, the linker reports the missing name.
+ * Links a program from parts 1, 2, ... of the image.  If a part that is left out is needed, the linker reports the
+ * missing name.  PTX for other devices is taken only if no part has any for this one: NVIDIA's device runtime is part of
+ * many programs, has PTX for the newest device only, and would hide the engine's own.
  */
 static CUresult load_linked(
 	const struct image *image, const struct image_want *want, struct jit *jit, struct program **program)
 {
 	struct image_entry *list = calloc(image->nparts, sizeof *list);
+	struct image_want own = *want;
 	unsigned n = 0;
-	int err = list ? 0 : -ENOMEM;
 	CUresult r;
 
-	for (unsigned i = 1; i < image->nparts && !err; i++) {
-		err = image_select(image, i, want, &list[n]);
-		if (!err)
-			n++;
-		else if (err == -ENOENT)
-			err = 0;
-	}
+	own.kinds &= ~IMAGE_WANT_OTHER_PTX;
+	int err = list ? select_from_parts(image, &own, list, &n) : -ENOMEM;
+	if (!err && !n)
+		err = select_from_parts(image, want, list, &n);
 	if (err)
 		r = err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
 	else if (!n)
 		r = explain_no_binary(image, jit);
 	else
-		r = load_entries(list, n, jit, program);
+		r = load_entries(list, n, false, jit, program);
 	free(list);
 	return r;
+}
+
+/*
+ * Loads an entry; if the engine does not know all instructions of PTX for another device, the next such entry.  The last
+ * one may have unknown instructions in kernels that the program does not launch.
+ */
+static CUresult load_entry(const struct image *image, const struct image_want *want, const struct image_entry *first,
+	struct jit *jit, struct program **program)
+{
+	struct image_want ours = *want;
+	struct image_entry e = *first, next;
+	CUresult r;
+
+	ours.kinds &= ~IMAGE_WANT_OTHER_PTX;
+	if (!(want->kinds & IMAGE_WANT_OTHER_PTX) || !image_select(image, 0, &ours, &next))
+		return load_entries(&e, 1, false, jit, program);
+	for (;; e = next) {
+		bool last = image_select_other(image, 0, want, &e, &next);
+
+		r = load_entries(&e, 1, !last, jit, program);
+		if (last || r != CUDA_ERROR_INVALID_PTX)
+			return r;
+	}
 }
 
 static CUresult load_best(const struct image *image, struct jit *jit, struct program **program)
@@ -193,7 +234,7 @@ static CUresult load_best(const struct image *image, struct jit *jit, struct pro
 		return explain_no_binary(image, jit);
 	if (err)
 		return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
-	return load_entries(&e, 1, jit, program);
+	return load_entry(image, &want, &e, jit, program);
 }
 
 static CUresult load_image(struct image *image, int err, struct jit *jit, struct program **program)

@@ -43,7 +43,8 @@ static void record_entry(struct code_reading *r, const struct image_entry *e)
 
 static bool image_suits_device(const struct image *image, const struct code_device *d)
 {
-	struct image_want want = {d->major, d->minor, IMAGE_WANT_PTX | (d->ptx_only ? 0 : IMAGE_WANT_CUBIN)};
+	struct image_want want = {d->major, d->minor,
+		d->ptx_only ? IMAGE_WANT_PTX | IMAGE_WANT_OTHER_PTX : IMAGE_WANT_PTX | IMAGE_WANT_CUBIN};
 	struct image_entry e;
 
 	/* The suitable code of a device-linked program may be in the parts that it was linked from. */
@@ -106,7 +107,7 @@ static int read_fatbin(void *arg, const struct image_span *fatbin)
 		return 0;
 	}
 	bool suitable = r->device->known && image_suits_device(&image, r->device);
-	if (!suitable && r->device->ptx_only && is_device_runtime(&image)) {
+	if (r->device->ptx_only && is_device_runtime(&image)) {
 		r->facts->fatbins--;
 		image_finish(&image);
 		return 0;

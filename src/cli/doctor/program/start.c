@@ -344,7 +344,7 @@ static bool runs_packages(const struct doctor *d)
 /* The driver found no code for the device in an image. */
 static void report_no_code(struct doctor *d, const struct call_summary *c, const struct loader_events *e)
 {
-	const char *setting = strstr(c->note, "or set GANGWAY_CPU_CC="), *path = find_package(e);
+	const char *path = find_package(e);
 	const struct device_fact *dev = &d->device.device[0];
 	const char *advice = strstr(c->note, "  Build with nvcc"); /* for all programs; the fix is for this one */
 	struct finding *f =
@@ -356,9 +356,6 @@ static void report_no_code(struct doctor *d, const struct call_summary *c, const
 		package_name(path, package);
 	if (strstr(c->note, "Kernels: cupy_")) {
 		finding_fix(f, "CUPY_COMPILE_WITH_PTX=1 CUPY_ACCELERATORS= gangway run -- %s", command);
-	} else if (setting) {
-		setting += strlen("or set ");
-		finding_fix(f, "%.*s gangway run -- %s", (int)strcspn(setting, ":, "), setting, command);
 	} else if (*package && !strstr(c->note, "Gangway CPU")) {
 		finding_detail(f, "%s is prebuilt: a version of it with code for this device may exist.", package);
 		finding_fix(f, "pip install --upgrade %s  # to a version with code for sm_%d%d", package, dev->major,
