@@ -28,7 +28,10 @@ stage() { # PREFIX FOLDER
 
 # Copy the licences of statically linked libraries from their packages.
 licences() { # FOLDER
-	for package in liblz4-dev libzstd-dev libncurses-dev libseccomp-dev; do
+	packages="liblz4-dev libzstd-dev libncurses-dev libseccomp-dev"
+	[ ! -e "$build/lib/gangway/libgangway-jit.so" ] ||
+		packages="$packages llvm-19-dev zlib1g-dev libstdc++-$(${CC:-cc} -dumpversion | cut -d . -f 1)-dev"
+	for package in $packages; do
 		if [ -e "/usr/share/doc/$package/copyright" ]; then
 			cp "/usr/share/doc/$package/copyright" "$1/copyright.${package%-dev}"
 		else

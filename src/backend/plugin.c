@@ -2,30 +2,12 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "backend/plugin.h"
 #include "util/build_note.h"
+#include "util/own_folder.h"
 
 #define PLUGIN_FILE "libgangway-soft.so"
-
-/* The plug-in in the folder of this library, links resolved; for bin/gangway, in its library folder. */
-static bool plugin_path(char *path, size_t size)
-{
-	Dl_info self;
-	char real[PATH_MAX];
-
-	/* In a program, dladdr returns argv[0], which may be a bare name found in PATH. */
-	if (!dladdr((void *)plugin_path, &self) ||
-		!realpath(strchr(self.dli_fname, '/') ? self.dli_fname : "/proc/self/exe", real))
-		return false;
-	char *slash = strrchr(real, '/');
-	*slash = 0;
-	if (snprintf(path, size, "%s/" PLUGIN_FILE, real) >= (int)size)
-		return false;
-	return !access(path, R_OK) || snprintf(path, size, "%s/../lib/gangway/" PLUGIN_FILE, real) < (int)size;
-}
 
 static const struct plugin *plugin_load(char *why, size_t size)
 {
@@ -34,7 +16,7 @@ static const struct plugin *plugin_load(char *why, size_t size)
 
 	if (loaded)
 		return loaded;
-	if (!plugin_path(path, sizeof path)) {
+	if (!own_folder_file(PLUGIN_FILE, path, sizeof path)) {
 		snprintf(why, size, "cannot find the folder of libcuda.so.1, which should contain " PLUGIN_FILE);
 		return NULL;
 	}

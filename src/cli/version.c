@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "audit/files.h"
 #include "cli/cli.h"
 #include "gen/version.h"
@@ -25,6 +26,20 @@ static void print_library(const char *dir, const char *name)
 		printf("%-20s same build: %s\n", name, path);
 }
 
+/* The kernel compiler is optional: without it the CPU device interprets. */
+#define JIT_PLUGIN "libgangway-jit.so"
+
+static void print_jit(const char *dir)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof path, "%s/" JIT_PLUGIN, dir);
+	if (access(path, F_OK))
+		printf("%-20s not in this build: the CPU device interprets\n", JIT_PLUGIN);
+	else
+		print_library(dir, JIT_PLUGIN);
+}
+
 int cmd_version(int argc, char **argv)
 {
 	char dir[PATH_MAX];
@@ -42,6 +57,7 @@ int cmd_version(int argc, char **argv)
 #include "gen/libraries.def"
 #undef LIBRARY
 	print_library(dir, "libgangway-soft.so");
+	print_jit(dir);
 	print_library(dir, "cpu/libcublas.so.12");
 	print_library(dir, "cpu/libcublas.so.13");
 	print_library(dir, AUDIT_REDIRECT);

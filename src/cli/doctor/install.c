@@ -20,6 +20,7 @@ static const struct {
 	{AUDIT_REDIRECT, true},
 	{AUDIT_FOLLOW, true},
 	{"libnvidia-ml.so.1", false},
+	{"libgangway-jit.so", false},
 	{"cpu/libcublas.so.12", false},
 	{"cpu/libcublas.so.13", false},
 };

@@ -44,8 +44,10 @@ typedef void (*jit_fn)(struct warp *w, uint32_t entry);
 /* ---- the compiler, in the plug-in ------------------------------------------------------------------- */
 
 struct jit_request {
-	/* A private copy of the kernel's function, analysed, with shapes and divergent for this variant. Its
-	 * instructions are those that the decoded form points to. All of it is immutable during the call. */
+	/*
+	 * The kernel's function, analysed; immutable during the call.  The plug-in replaces it by a private copy that
+	 * has the shapes of this variant, before it calls jit_compile.
+	 */
 	struct ptx_function *f;
 	const struct interp_kernel *k; /* the decoded form */
 	enum jit_variant variant;
@@ -62,6 +64,9 @@ struct jit_object {
 	uint32_t nentries;
 	uint32_t nsites; /* places in the code that access memory: each has a cached range in the grid thread */
 };
+
+/* The compiler itself, src/ptx/jit/compile: as jit_compiler.compile, with a private copy of the function. */
+int jit_compile(const struct jit_request *r, struct jit_object *out, char *why, size_t size);
 
 /* The one symbol of the plug-in: gangway_jit. */
 struct jit_compiler {
