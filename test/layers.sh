@@ -37,7 +37,7 @@ backend/remote/memory:  session wait hostmem graph
 backend/remote/copy:    session wait memory hostmem graph
 backend/remote/code:    session wait memory hostmem
 backend/soft/code:      core memory stream
-backend/soft/copy:      core memory stream texture
+backend/soft/copy:      check core memory stream texture
 backend/soft/texture:   core memory stream code
 ptx/analysis:           parse
 ptx/check:              parse

@@ -15,7 +15,7 @@
 #include "transport/transport.h"
 
 static const char usage[] =
-	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--follow-all] [--] PROGRAM [ARGUMENTS]\n\n"
+	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--check[=LIST]] [--follow-all] [--] PROGRAM [ARGUMENTS]\n\n"
 	"Run PROGRAM with Gangway's libcuda.so.1 as its CUDA driver. gangway run replaces itself with PROGRAM, so\n"
 	"exit status, signals and terminal are those of PROGRAM. Programs that bundle their own driver, or load\n"
 	"one by its path, get Gangway's, too; so do the programs that PROGRAM starts.\n\n"
@@ -30,6 +30,11 @@ static const char usage[] =
 	"                  then this machine's GPU, then cpu.\n"
 	"  --trace[=FILE]  print every CUDA call with arguments, result and duration in microseconds, to\n"
 	"                  standard error or to FILE (same as GANGWAY_TRACE=1 or GANGWAY_TRACE=FILE)\n"
+	"  --check[=LIST]  run kernels on the device cpu and report their errors: invalid and misaligned accesses,\n"
+	"                  use of freed or uninitialized memory, races in shared memory. The exit status is 86\n"
+	"                  if there were errors and PROGRAM ended with 0. LIST limits or extends the checks:\n"
+	"                  memory,init,race is the default, leaks adds memory that was not freed\n"
+	"                  (same as GANGWAY_DEVICE=cpu GANGWAY_CHECK=LIST)\n"
 	"  --follow-all    also reach programs that are started without the C library and with a new\n"
 	"                  environment, as Go programs can do. gangway run then stays as a supervisor;\n"
 	"                  gangway-run(1) lists the costs\n"
@@ -209,11 +214,12 @@ int cmd_run(int argc, char **argv)
 	static const struct option options[] = {
 		{"on", required_argument, NULL, 'o'},
 		{"trace", optional_argument, NULL, 't'},
+		{"check", optional_argument, NULL, 'c'},
 		{"follow-all", no_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const char *device = getenv("GANGWAY_DEVICE");
+	const char *device = getenv("GANGWAY_DEVICE"), *check = NULL;
 	bool follow = false;
 	int c, r;
 
@@ -225,6 +231,9 @@ int cmd_run(int argc, char **argv)
 			break;
 		case 't':
 			setenv("GANGWAY_TRACE", optarg ? optarg : "1", 1);
+			break;
+		case 'c':
+			check = optarg ? optarg : "1";
 			break;
 		case 'f':
 			follow = true;
@@ -238,6 +247,14 @@ int cmd_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_usage("run", "no program given");
+	if (check) {
+		if (device && *device && strcmp(device, "cpu"))
+			return cli_fail(
+				"--check needs the device cpu, which runs kernels from their PTX; the device is %s",
+				device);
+		device = "cpu";
+		setenv("GANGWAY_CHECK", check, 1);
+	}
 	if (!device || !*device)
 		device = environment_default_device();
 	if (device) {

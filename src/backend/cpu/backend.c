@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/check.h"
 #include "backend/cpu/cpu.h"
 #include "backend/soft/open.h"
 
@@ -15,6 +16,8 @@ static CUresult open_cpu(
 		cpu_capability_explain(why, size);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+	if (!check_begin(why, size))
+		return CUDA_ERROR_INVALID_VALUE;
 	return soft_backend_open(&cpu_engine, device, table, ending, why, size);
 }
 

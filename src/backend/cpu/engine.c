@@ -1,4 +1,5 @@
 /* Launching a grid: the functions that the interpreter calls, and the engine table. */
+#include "backend/cpu/check.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/heap.h"
 
@@ -165,6 +166,7 @@ static CUresult cpu_launch(struct code *code, const struct image_kernel *kernel,
 		.release = host_release,
 		.kernel = host_kernel,
 		.condition = host_condition,
+		.checks = check_callbacks(),
 	};
 	struct interp_launch il = {
 		.host = &host,

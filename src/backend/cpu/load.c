@@ -1,4 +1,5 @@
 /* From PTX texts to a program: parsing, linking, and initial values of variables. */
+#include "backend/cpu/check.h"
 #include "backend/cpu/cpu.h"
 #include "backend/soft/code/ptx_code.h"
 
@@ -63,7 +64,11 @@ static CUresult link_pieces(struct cpu_code *c, struct engine_log *log)
 		ptx_var_find(c->modules[g->piece], g->name)->offset = i;
 	}
 	c->program = interp_create(c->modules[0]);
-	return c->program ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!c->program)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (check_callbacks())
+		interp_set_checked(c->program);
+	return CUDA_SUCCESS;
 }
 
 /* Parses the bodies of all kernels and of their callees. */

@@ -79,6 +79,7 @@ struct xfunc {
 	uint8_t *list_widths;
 	struct call_site *calls;
 	struct call_arg *params, *rets; /* places in the function's own frame */
+	struct checked_site *sites;     /* checked mode: its checked instructions */
 };
 
 /* A call instruction; x->data of x_call. */
@@ -105,6 +106,8 @@ struct interp_program {
 	struct xfunc **funcs;
 	_Atomic(uint32_t) nfuncs; /* may grow while older kernels run */
 	struct interp_kernel *kernels;
+	bool checked;              /* interp_set_checked: all its functions are decoded for the checked mode */
+	bool uses_reserved_shared; /* checked mode: a kernel reads %reserved_smem_offset */
 };
 
 /* ---- a warp ----------------------------------------------------------------------------------------- */
@@ -194,9 +197,10 @@ struct block {
 	uint32_t live; /* threads that have not exited */
 	struct barrier bars[MAX_BARS];
 	struct warp *warps;
-	uint8_t *local;     /* local memory of all warps */
-	uint32_t idle;      /* rounds in which all warps were spinning */
-	struct block *next; /* in the grid thread's list of resident or free blocks */
+	uint8_t *local;                /* local memory of all warps */
+	uint32_t idle;                 /* rounds in which all warps were spinning */
+	struct block *next;            /* in the grid thread's list of resident or free blocks */
+	struct checked_block *checked; /* NULL: the program is not checked */
 };
 
 /* ---- a grid ----------------------------------------------------------------------------------------- */
@@ -242,6 +246,7 @@ struct grid {
 	uint32_t cluster[3], cluster_size; /* in blocks */
 	atomic_uint_fast64_t next;         /* number of the next block to start */
 	atomic_int fault;                  /* enum interp_fault: the first one */
+	atomic_int checked_fault;          /* checked mode: of the first invalid access, which ended nothing */
 	atomic_bool asserted;              /* an assertion failed: the launch ends with INTERP_ASSERT soon */
 	pthread_mutex_t lock;              /* protects launch->message and nested, and serialises printing */
 	uint64_t workspace[32];            /* for grid-wide barriers: %envreg1 and %envreg2 hold its address */
@@ -328,6 +333,8 @@ enum address_shape mem_resolve(
 	struct warp *w, const struct xinst *x, unsigned src, unsigned space, uint64_t size, uint64_t a[LANES]);
 /* The host address of n bytes at `offset` from the address operand (source 0) of a lane; NULL: a fault was raised. */
 uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_t offset, uint64_t n);
+/* The values of address operand `src` of all lanes, with the displacement; not checked. */
+void mem_addresses(struct warp *w, const struct xinst *x, unsigned src, uint64_t a[LANES]);
 /* True if the warp may access these bytes at a generic address. */
 bool mem_accessible(struct warp *w, uint64_t addr, uint64_t size);
 /* Copies a string from a generic address, truncated to size; false: a fault was raised. */
@@ -380,6 +387,15 @@ char *printf_format(struct warp *w, const char *fmt, uint64_t args, size_t *len,
 exec_fn nested_builtin_find(const char *name);
 int nested_run(struct grid *g, int fault); /* runs the work that g launched, unless it failed; returns the fault */
 enum interp_fault grid_launch(const struct interp_kernel *k, struct interp_launch *l, unsigned depth);
+
+/* ---- checked/: the checked mode (checked.h); they do nothing in blocks without a shadow ------------- */
+
+bool checked_block_create(struct block *b); /* gives b a shadow if its program is checked; false: no memory */
+void checked_block_destroy(struct block *b);
+void checked_block_begin(struct block *b);
+void checked_barrier(struct block *b); /* all threads of b have passed a barrier */
+void checked_bytes_written(struct warp *w, uint64_t generic, uint64_t n);
+void checked_sites_destroy(struct checked_site *s);
 
 /* ---- decode/, program.c ----------------------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ptx/interp/checked.h"
 #include "ptx/ptx.h"
 
 struct interp_program;
@@ -69,6 +70,7 @@ struct interp_host {
 	int (*kernel)(void *arg, struct ptx_function *f, struct interp_kernel **k, char *why, size_t size);
 	/* cudaGraphSetConditional: sets the value of a graph's conditional handle. NULL: ignored. */
 	void (*condition)(void *arg, uint64_t handle, uint32_t value);
+	const struct interp_checks *checks; /* for programs in checked mode; else NULL */
 };
 
 /* One grid.  Everything in it stays valid until interp_launch returns. */

@@ -114,6 +114,8 @@ enum interp_fault grid_launch(const struct interp_kernel *k, struct interp_launc
 		g->depth = depth;
 		run_grid(g);
 		fault = atomic_load(&g->fault);
+		if (!fault && (fault = atomic_load(&g->checked_fault)))
+			snprintf(l->message, sizeof(l->message), "its invalid accesses were reported");
 		if (!fault && atomic_load(&g->asserted))
 			fault = INTERP_ASSERT;
 		fault = nested_run(g, fault);

@@ -38,6 +38,7 @@ static void func_clear(struct xfunc *x)
 	free(x->list_widths);
 	free(x->params);
 	free(x->rets);
+	checked_sites_destroy(x->sites);
 	*x = (struct xfunc){.fn = x->fn, .index = x->index};
 }
 

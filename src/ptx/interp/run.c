@@ -239,6 +239,7 @@ static void block_destroy(struct block *b)
 {
 	if (!b)
 		return;
+	checked_block_destroy(b);
 	free(b->warps);
 	free(b->shared);
 	free(b->local);
@@ -259,7 +260,7 @@ static struct block *block_create(struct grid_thread *k)
 	b->warps = aligned_alloc(64, ROUND64(g->nwarps * sizeof(struct warp)));
 	b->shared = aligned_alloc(1024, (g->shared_size + 1023) & ~(size_t)1023);
 	b->local = local ? malloc(local) : NULL;
-	if (!b->warps || !b->shared || (local && !b->local)) {
+	if (!b->warps || !b->shared || (local && !b->local) || !checked_block_create(b)) {
 		block_destroy(b);
 		return NULL;
 	}
@@ -302,6 +303,7 @@ static void block_begin(struct block *b, uint64_t number)
 	b->live = g->nthreads;
 	b->idle = 0;
 	memset(b->bars, 0, sizeof(b->bars));
+	checked_block_begin(b);
 	for (uint32_t i = 0; i < b->nwarps; i++) {
 		uint32_t n = g->nthreads - i * LANES;
 

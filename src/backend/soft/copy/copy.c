@@ -47,6 +47,7 @@ static CUresult run_copy(struct command *c)
 		COPY_WORD(uint64_t, p->dst, p->src);
 	else
 		memmove((void *)(uintptr_t)p->dst, (const void *)(uintptr_t)p->src, p->size);
+	check_written(p->dst, p->size);
 	range_touch_end();
 	return CUDA_SUCCESS;
 }

@@ -64,9 +64,11 @@ static CUresult run_copy3d(struct command *command)
 	if (c->check || s->check)
 		side_check_touched(s, c, "the source of a block copy");
 	for (size_t z = 0; z < c->depth; z++)
-		for (size_t y = 0; y < height; y++)
+		for (size_t y = 0; y < height; y++) {
 			memmove(to_pointer(d->addr + z * d->slice + y * d->pitch),
 				to_pointer(s->addr + z * s->slice + y * s->pitch), width);
+			check_written(d->addr + z * d->slice + y * d->pitch, width);
+		}
 	range_touch_end();
 	return CUDA_SUCCESS;
 }

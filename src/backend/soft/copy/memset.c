@@ -34,6 +34,8 @@ static CUresult run_fill(struct command *c)
 #endif
 	for (size_t y = 0; y < s->height; y++)
 		fill_row((unsigned char *)(uintptr_t)s->dst + y * s->pitch, s);
+	for (size_t y = 0; y < s->height; y++)
+		check_written(s->dst + y * s->pitch, s->width * s->element);
 	range_touch_end();
 	return CUDA_SUCCESS;
 }

@@ -41,6 +41,7 @@ struct soft soft = {
 				},
 			.vmm.lock = PTHREAD_MUTEX_INITIALIZER,
 		},
+	.check.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
 unsigned long long soft_next_id(void)

@@ -28,6 +28,7 @@
 #include "abi/cuda.h"
 #include "backend/soft/backend.h"
 #include "backend/soft/code/kernel_printf.h"
+#include "backend/soft/check/check.h"
 #include "backend/soft/core/describe.h"
 #include "backend/soft/engine.h"
 #include "backend/soft/memory/memory_state.h"
@@ -135,6 +136,7 @@ struct soft {
 	_Alignas(CACHE_LINE) _Atomic(struct command *) spare_commands; /* taken as a whole list: no ABA problem */
 	_Alignas(CACHE_LINE) struct worker_state workers;
 	_Alignas(CACHE_LINE) struct memory_state memory;
+	struct check_state check; /* the checked mode */
 };
 
 extern struct soft soft;

@@ -341,6 +341,8 @@ void device_memory_free(struct device *d, uint64_t addr, uint64_t size)
 static void memory_release(struct range *r)
 {
 	ipc_export_destroy(r->exported);
+	if (check_quarantine(r))
+		return;
 	device_memory_free(r->device, range_addr(r), r->size);
 	free(r);
 }
@@ -353,7 +355,9 @@ static CUresult memory_alloc_on(
 
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult e = device_memory_alloc(d, size, addr);
+	CUresult e = device_memory_alloc(d, size + check_padding(), addr);
+	if (e == CUDA_ERROR_OUT_OF_MEMORY && check_quarantine_empty())
+		e = device_memory_alloc(d, size + check_padding(), addr);
 	if (e) {
 		free(r);
 		return e;
@@ -364,6 +368,8 @@ static CUresult memory_alloc_on(
 	r->device = d;
 	r->ctx = ctx;
 	r->release = memory_release;
+	if (kind == RANGE_DEVICE)
+		check_allocated(r);
 	if (range_insert(r)) {
 		memory_release(r);
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;

@@ -63,10 +63,11 @@ void range_touch_end(void)
 }
 
 /* A range has been removed: waits for the commands that may have found it before. */
-static void touch_drain(void)
+static void range_removed(const struct range *r)
 {
 	pthread_rwlock_wrlock(&soft.memory.ranges.touch);
 	pthread_rwlock_unlock(&soft.memory.ranges.touch);
+	check_forget(range_addr(r), r->size);
 }
 
 bool range_may_be_freed(uint64_t addr)
@@ -88,7 +89,7 @@ struct range *range_remove(uint64_t addr, unsigned mask)
 		map_remove(&soft.memory.ranges.map, &r->node);
 	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	if (r)
-		touch_drain();
+		range_removed(r);
 	return r;
 }
 
@@ -102,7 +103,7 @@ struct range *range_remove_id(uint64_t addr, unsigned long long id)
 		map_remove(&soft.memory.ranges.map, &r->node);
 	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	if (r)
-		touch_drain();
+		range_removed(r);
 	return r;
 }
 
@@ -225,7 +226,7 @@ static struct range *range_remove_of_context(struct context *ctx, uint64_t from)
 		map_remove(&soft.memory.ranges.map, &r->node);
 	pthread_rwlock_unlock(&soft.memory.ranges.lock);
 	if (r)
-		touch_drain();
+		range_removed(r);
 	return r;
 }
 

@@ -51,6 +51,7 @@ struct range {
 	uint64_t handle;                    /* of the pool, or of the physical memory */
 	uint64_t enclosing, enclosing_size; /* the chunks of the pool, or the reservation, around it */
 	unsigned shareable;                 /* CU_MEM_HANDLE_TYPE_* */
+	uint8_t *written;                   /* only for DEVICE: its shadow in the checked mode, see check.h; or NULL */
 	struct ipc_export *exported;        /* only for DEVICE: its IPC handle, destroyed with it; or NULL */
 	void (*release)(struct range *r);   /* free the memory and r; called without locks */
 };

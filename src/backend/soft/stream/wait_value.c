@@ -90,6 +90,7 @@ static CUresult run_memops(struct command *c)
 		if (m->check && !memop_reachable(&m->ops[i]))
 			return CUDA_ERROR_ILLEGAL_ADDRESS;
 		run_memop(&m->ops[i], c->ctx);
+		check_written(m->ops[i].writeValue.address, sizeof(uint64_t));
 	}
 	return CUDA_SUCCESS;
 }

@@ -5,6 +5,7 @@
  * Operands that must be computed first (special registers, addresses in the local frame) become instructions before the
  * one that uses them, with a temporary as result.  Points of reconvergence get an x_join.
  */
+#include "ptx/interp/checked/checked_core.h"
 #include "ptx/interp/decode/decode.h"
 
 #include <errno.h>
@@ -124,6 +125,17 @@ uint32_t decode_var(struct decoder *d, const struct ptx_inst *in, const struct p
 	return 0;
 }
 
+static void note_special_register(struct decoder *d, const struct ptx_operand *o)
+{
+	switch (o->reg) {
+	case PTX_SR_reserved_smem_offset:
+	case PTX_SR_reserved_smem_offset_begin:
+	case PTX_SR_reserved_smem_offset_cap:
+	case PTX_SR_reserved_smem_offset_end:
+		d->program->uses_reserved_shared = true;
+	}
+}
+
 uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *o, uint8_t *width)
 {
 	*width = (uint8_t)slot_width(o->type);
@@ -134,6 +146,7 @@ uint32_t decode_operand(struct decoder *d, const struct ptx_inst *in, const stru
 	case PTX_O_IMM:
 		return decode_const(d, *width, (uint64_t)o->imm);
 	case PTX_O_SREG:
+		note_special_register(d, o);
 		return emit_temp(d, x_sreg, in, *width, o->reg, o->comp);
 	case PTX_O_SINK:
 		return decode_sink(d);
@@ -333,6 +346,8 @@ static void decode_plain(struct decoder *d, const struct ptx_inst *in)
 	at = decode_emit(d, x.run, in);
 	x.guard = at->guard;
 	*at = x;
+	if (d->origins)
+		checked_wrap(d, at);
 }
 
 void decode_guard(struct decoder *d, const struct ptx_inst *in, struct xinst *x)
@@ -362,6 +377,7 @@ static void decode_inst(struct decoder *d, uint32_t i)
 		if (in->ops[1].kind == PTX_O_SREG && in->ops[0].kind == PTX_O_REG) {
 			struct xinst *x = decode_emit(d, x_sreg, in);
 
+			note_special_register(d, &in->ops[1]);
 			x->dst = decode_operand(d, in, &in->ops[0], &x->dst_width);
 			x->aux = in->ops[1].reg;
 			x->imm = in->ops[1].comp;
@@ -439,7 +455,9 @@ int decode_function(struct interp_program *p, struct xfunc *x, struct decode_err
 	d.regs = calloc(f->nregs + 1u, sizeof(*d.regs));
 	d.map = calloc(f->ninsts + 1u, sizeof(*d.map));
 	d.join_at = calloc(f->ninsts + 1u, sizeof(*d.join_at));
-	if (!d.regs || !d.map || !d.join_at)
+	if (p->checked)
+		d.origins = calloc(f->nregs + 1u, sizeof(*d.origins));
+	if (!d.regs || !d.map || !d.join_at || (p->checked && (!d.origins || !checked_origins(f, d.origins))))
 		decode_no_memory(&d);
 	else
 		decode_registers(&d);
@@ -460,5 +478,6 @@ int decode_function(struct interp_program *p, struct xfunc *x, struct decode_err
 	free(d.regs);
 	free(d.map);
 	free(d.join_at);
+	free(d.origins);
 	return e->err;
 }

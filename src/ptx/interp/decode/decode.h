@@ -45,6 +45,7 @@ struct decoder {
 	uint32_t nlists, lists_cap;
 	uint32_t temps[MAX_TEMPS], temps_used; /* temporaries; used by the current instruction */
 	uint32_t sink, true_slot;
+	const struct ptx_var **origins; /* checked mode: by register, see checked_origins; else NULL */
 };
 
 /* decode.c */

@@ -62,6 +62,7 @@ static void barrier_release(struct block *b, unsigned id)
 		}
 	}
 	memset(bar, 0, sizeof(*bar));
+	checked_barrier(b);
 }
 
 void block_bars_update(struct block *b)

@@ -129,6 +129,7 @@ void x_ctarank(struct warp *w, const struct xinst *x)
 static void cluster_bar_release(struct block *b)
 {
 	b->at_cluster_bar = false;
+	checked_barrier(b);
 	for (uint32_t i = 0; i < b->nwarps; i++) {
 		struct warp *w = &b->warps[i];
 

@@ -146,8 +146,7 @@ static enum address_shape access_fault(
 	return ADDRESSES_FAULT;
 }
 
-/* The address operand of all lanes, plus the displacement. */
-static void read_base(struct warp *w, const struct xinst *x, unsigned src, uint64_t a[LANES])
+void mem_addresses(struct warp *w, const struct xinst *x, unsigned src, uint64_t a[LANES])
 {
 	uint64_t imm = (uint64_t)x->imm, local;
 
@@ -264,7 +263,7 @@ enum address_shape mem_resolve(
 
 	if (space == PTX_PARAM && x->src[src] == NO_SLOT)
 		return resolve_param(w, x, a);
-	read_base(w, x, src, a);
+	mem_addresses(w, x, src, a);
 	if (w->active != ALL_LANES)
 		cover_inactive(w, a);
 	dense = w->active == ALL_LANES && is_dense(a, size);
@@ -297,7 +296,7 @@ uint8_t *mem_bytes(struct warp *w, const struct xinst *x, unsigned lane, uint64_
 	uint64_t a[LANES], at;
 	uint8_t *shared;
 
-	read_base(w, x, 0, a);
+	mem_addresses(w, x, 0, a);
 	at = a[lane] + offset;
 	if (x->target == PTX_SHARED || x->target == PTX_SHARED_CLUSTER) {
 		shared = cluster_shared(w->block, at, n);

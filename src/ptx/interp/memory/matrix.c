@@ -70,6 +70,8 @@ static bool copy_lines(
 		if (!memory)
 			return false;
 		copy_line(t, l, memory, matrix, store);
+		if (store && w->block->checked)
+			checked_bytes_written(w, (uint64_t)(uintptr_t)memory, t->line * t->matrix.bits / 8);
 	}
 	return true;
 }
