@@ -311,6 +311,28 @@ static bool check_cvt(struct check *c, const struct token *at)
 	return false;
 }
 
+/* setp, set and lop3 combine their result with a predicate: the operation and the operand come together. */
+static bool check_combination(struct check *c, const struct operands *ops, const struct token *at)
+{
+	const struct ptx_inst *in = c->in;
+	unsigned min, max;
+
+	if (in->op != PTX_OP_setp && in->op != PTX_OP_set && in->op != PTX_OP_lop3)
+		return true;
+	count_operands(c->row->operands, &min, &max);
+	if ((in->m.op != PTX_A_NONE) == (ops->n == max)) {
+		if (in->op != PTX_OP_lop3 || !in->m.op == (ops->op[1].kind == PTX_O_NONE))
+			return true;
+		parse_fail(c->p, at, "'lop3' has a second result with a boolean operation, and only then");
+		return false;
+	}
+	parse_fail(c->p, at,
+		in->m.op ? "'%s' with a boolean operation takes a predicate as its last operand"
+			 : "'%s' takes a predicate as its last operand only with a boolean operation",
+		c->row->base);
+	return false;
+}
+
 bool check_operands(
 	struct parser *p, const struct op_row *row, struct ptx_inst *in, struct operands *ops, const struct token *at)
 {
@@ -320,7 +342,7 @@ bool check_operands(
 
 	if (*s == 'k')
 		return check_call(&c, ops, at);
-	if (!place_operands(&c, ops, at) || !check_cvt(&c, at))
+	if (!place_operands(&c, ops, at) || !check_combination(&c, ops, at) || !check_cvt(&c, at))
 		return false;
 	for (; *s && i < ops->n; s++) {
 		struct ptx_operand *o = &ops->op[i];
