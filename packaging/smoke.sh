@@ -48,6 +48,7 @@ for list in "$prefix"/share/gangway/*.exports; do
 	soname=$(basename "$list" .exports)
 	folder=$lib
 	[ -e "$folder/$soname" ] || folder=$lib/cpu
+	[ -e "$folder/$soname" ] || folder=$lib/cudart
 	# (the loader would split a path at a space)
 	check "$soname loads by itself" '' sh -c 'said=$(cd "$1" && LD_LIBRARY_PATH="$3" LD_BIND_NOW=1 LD_PRELOAD="./$2" /bin/true 2>&1) && [ -z "$said" ]' \
 		sh "$folder" "$soname" "$lib"

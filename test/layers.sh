@@ -16,6 +16,7 @@ cuda:
 host:      cuda
 audit:
 blas:
+cudart:
 image:
 ptx:
 loader:    audit image
@@ -96,7 +97,7 @@ report "symbols from folders that may not be used:" "$(awk '
 		a = room(user); b = room(definer)
 		return a == b || !(a in checked) || b == parent(a) || parent(a) != parent(b) || ((a, b) in may)
 	}
-	$3 ~ /^(cu|nvml|cublas)[A-Z]/ || $3 ~ /^(mem(cpy|set|move|cmp)|strlen)$/ { next } # public names, and names of libc
+	$3 ~ /^(cu|nvml|cublas|cuda|__cuda)[A-Z]/ || $3 ~ /^(mem(cpy|set|move|cmp)|strlen)$/ { next } # public names, and names of libc
 	$2 == "D" { defined[$3] = defined[$3] " " $1 }
 	$2 == "U" { user[++uses] = $1; used[uses] = $3 }
 	END {

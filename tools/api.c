@@ -9,6 +9,7 @@
 char *library, *soname, *result, *bad_argument, *unsupported, *stub_result, *node;
 struct entry entries[MAX_ENTRIES];
 int nentries;
+bool is_runtime;
 
 static const char *file;
 static int line;
@@ -153,7 +154,7 @@ static void parse_arg(char *s, struct entry *e)
 	a->type = api_copy(s, p - s);
 	api_trim(a->type);
 	bool pointer = strchr(a->type, '*') != NULL;
-	if (pointer && a->dir == BY_VALUE)
+	if (pointer && a->dir == BY_VALUE && !is_runtime)
 		fail("pointer %s of %s needs a direction: in, out, inout or host", a->name, e->name);
 	if (!pointer && a->dir != BY_VALUE)
 		fail("%s of %s has a direction but is no pointer", a->name, e->name);
@@ -193,12 +194,18 @@ static void parse_twin(const char *s, struct entry *e)
 		e->twin = PTSZ;
 	else if (!strncmp(s, "ptds:", 5))
 		e->twin = PTDS;
+	else if (is_runtime && !strcmp(s, "ptsz"))
+		e->twin = PTSZ;
+	else if (is_runtime && !strcmp(s, "ptds"))
+		e->twin = PTDS;
 	else
 		fail("twin must be -, ptsz:VERSION or ptds:VERSION, not %s", s);
+	if (is_runtime)
+		return;
 	e->twin_since = parse_number(s + 5, "the twin's version");
 }
 
-/* "name(args)", "name = target" */
+/* "name(args)", "name = target", "name(args) -> function of the driver" */
 static void parse_rest(char *s, struct entry *e)
 {
 	char *p, *close;
@@ -213,6 +220,11 @@ static void parse_rest(char *s, struct entry *e)
 		api_trim(e->name);
 		e->target = api_copy(p + 3, strlen(p + 3));
 		return;
+	}
+	p = is_runtime ? strstr(s, " -> ") : NULL;
+	if (p) {
+		e->driver = api_copy(p + 4, strlen(p + 4));
+		*p = 0;
 	}
 	p = strchr(s, '(');
 	close = s + strlen(s) - 1;
@@ -238,7 +250,8 @@ static void parse_rest(char *s, struct entry *e)
 /* "sync", "sync:client", "hand" and so on. */
 static void parse_class(char *s, struct entry *e)
 {
-	static const char *const routes[] = {"sync", "async", "hand", "local", "none", "owner", "alias", "data"};
+	static const char *const routes[] = {
+		"sync", "async", "hand", "local", "none", "owner", "alias", "data", "plain", "init", "context"};
 	const char *side = s ? strchr(s, ':') : NULL;
 	size_t i = 0, n = s ? strcspn(s, ":") : 0;
 
@@ -259,10 +272,42 @@ static void parse_class(char *s, struct entry *e)
 		fail("class %.*s takes no :%s", (int)n, s, side);
 }
 
+/* The major versions that export the function: "all", "12", "13", or "-" for the target of an alias only. */
+static int parse_majors(const char *s)
+{
+	static const char *const words[] = {"-", "12", "13", "all"};
+
+	for (int i = 0; i < 4; i++)
+		if (s && !strcmp(s, words[i]))
+			return i;
+	fail("the major versions must be all, 12, 13 or -, not %s", s ? s : "missing");
+}
+
+/* The columns before the name. */
+static void parse_columns(char **s, struct entry *e)
+{
+	char *w;
+
+	if (is_runtime) {
+		parse_class(next_word(s), e);
+		e->majors = parse_majors(next_word(s));
+	} else {
+		e->nr = parse_number(next_word(s), "the wire number");
+		if (nentries && e->nr <= entries[nentries - 1].nr)
+			fail("number %d is out of order", e->nr);
+		parse_class(next_word(s), e);
+		w = next_word(s);
+		e->since = w && !strcmp(w, "-") ? 0 : parse_number(w, "the version since which it exists");
+	}
+	if ((e->route >= PLAIN && !is_runtime) ||
+		(is_runtime && e->route < PLAIN && e->route != NONE && e->route != ALIAS))
+		fail("class %s does not belong in this file", e->class);
+	parse_twin(next_word(s), e);
+}
+
 static void parse_entry(char *s)
 {
 	struct entry *e = &entries[nentries];
-	char *w;
 
 	if (nentries == MAX_ENTRIES)
 		fail("more than %d entries", MAX_ENTRIES);
@@ -270,16 +315,10 @@ static void parse_entry(char *s)
 		fail("the library line must come first");
 	e->line = line;
 	e->result = result;
-	e->nr = parse_number(next_word(&s), "the wire number");
-	if (nentries && e->nr <= entries[nentries - 1].nr)
-		fail("number %d is out of order", e->nr);
-	parse_class(next_word(&s), e);
-	w = next_word(&s);
-	e->since = w && !strcmp(w, "-") ? 0 : parse_number(w, "the version since which it exists");
-	parse_twin(next_word(&s), e);
+	parse_columns(&s, e);
 	parse_rest(s, e);
 	for (int i = 0; i < nentries; i++)
-		if (!strcmp(entries[i].name, e->name))
+		if (!strcmp(entries[i].name, e->name) && (!is_runtime || entries[i].majors & e->majors))
 			fail("%s is already declared on line %d", e->name, entries[i].line);
 	nentries++;
 }
@@ -331,6 +370,8 @@ static void parse_line(char *s)
 			     "what is missing");
 	} else if (parse_value(p, "stub", &stub_result) || parse_value(p, "node", &node)) {
 		return;
+	} else if (!strcmp(p, "runtime")) {
+		is_runtime = true;
 	} else if (parse_types(p, &handles) || parse_types(p, &addresses) || parse_types(p, &structs) ||
 		   parse_types(p, &callbacks) || parse_types(p, &deeps)) {
 		return;
@@ -342,7 +383,7 @@ static void parse_line(char *s)
 const struct entry *api_find(const char *name)
 {
 	for (int i = 0; i < nentries; i++)
-		if (!strcmp(entries[i].name, name))
+		if (!strcmp(entries[i].name, name) && !(is_runtime && entries[i].target))
 			return &entries[i];
 	return NULL;
 }

@@ -17,7 +17,12 @@
  *
  * An argument is its C declaration.  A pointer has a direction before it and, unless it points to one element, a
  * length: in(count) const T *x, out? T *x (may be NULL), in(str) const char *x.  The comment at the top of
- * api/cuda.api explains classes, directions and lengths.  On bad input the reader prints file:line and the reason,
+ * api/cuda.api explains classes, directions and lengths.
+ *
+ * The file of a runtime library has a line "runtime".  It describes several major versions at once, nothing of it
+ * travels to a server, and pointers have no directions:
+ *
+ *	class majors twin name(args)		api/cudart.api explains the columns  On bad input the reader prints file:line and the reason,
  * and exits with status 1.
  */
 #pragma once
@@ -33,7 +38,7 @@ enum dir { BY_VALUE, IN, OUT, INOUT, HOST };
 enum twin { NO_TWIN, PTSZ, PTDS };
 
 /* How a call travels to a server: the class word without its suffix. */
-enum route { SYNC, ASYNC, HAND, LOCAL, NONE, OWNER, ALIAS, DATA };
+enum route { SYNC, ASYNC, HAND, LOCAL, NONE, OWNER, ALIAS, DATA, PLAIN, INIT, CONTEXT };
 
 struct arg {
 	char *type; /* as C writes it, "const void *" */
@@ -52,12 +57,14 @@ struct entry {
 	bool client_by_hand; /* remote_X is written by hand */
 	bool server_by_hand; /* serve_X is written by hand */
 	int since;
+	int majors; /* runtime library: bit 0 for CUDA 12, bit 1 for CUDA 13; other libraries: 0 */
 	enum twin twin;
 	int twin_since;
 	char *result; /* result type */
 	char *name;
 	char *target; /* alias: the current name of the function */
 	char *object; /* data: type of the object */
+	char *driver; /* runtime library: the driver's function that does the work, or NULL */
 	struct arg args[MAX_ARGS];
 	int nargs;
 };
@@ -68,6 +75,7 @@ extern char *bad_argument, *unsupported; /* error codes: NULL for a mandatory po
 extern char *stub_result, *node;         /* NULL if the file has no such line */
 extern struct entry entries[MAX_ENTRIES];
 extern int nentries;
+extern bool is_runtime; /* the file has a line "runtime" */
 
 void api_parse(const char *path); /* exits with status 1 on an error */
 char *api_copy(const char *s, size_t n);

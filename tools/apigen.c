@@ -50,7 +50,7 @@ void print_head(const char *what)
 void each_function(void (*f)(const struct entry *e, const char *twin))
 {
 	for (int i = 0; i < nentries; i++) {
-		if (entries[i].object)
+		if (entries[i].object || !runtime_exports(&entries[i]))
 			continue;
 		f(&entries[i], "");
 		if (entries[i].twin)
@@ -254,7 +254,8 @@ static void print_map_line(const struct entry *e, const char *twin)
 
 static void mode_map(void)
 {
-	printf("%s%s{\nglobal:\n", node ? node : "", node ? " " : "");
+	/* The version node of a runtime library ends with the major version. */
+	printf("%s%s%s{\nglobal:\n", node ? node : "", is_runtime ? prefix : "", node ? " " : "");
 	each_function(print_map_line);
 	for (int i = 0; i < nentries; i++)
 		if (entries[i].object)
@@ -322,6 +323,8 @@ static const struct mode {
 	{"server-header", mode_server_header},
 	{"server", mode_server},
 	{"stub", mode_stub},
+	{"runtime-header", mode_runtime_header},
+	{"runtime-exports", mode_runtime_exports, true},
 };
 
 int main(int argc, char **argv)

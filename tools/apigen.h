@@ -24,6 +24,11 @@ void mode_client_header(void);
 void mode_client_table(void);
 void mode_complete(void);
 
+/* apiruntime.c: of a runtime library; the argument behind the file name is the major version */
+bool runtime_exports(const struct entry *e); /* does the chosen version export it? True for other libraries */
+void mode_runtime_header(void);
+void mode_runtime_exports(void);
+
 /* apitrace.c */
 void mode_trace(void);
 

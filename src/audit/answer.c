@@ -105,3 +105,34 @@ enum answer answer_to(const char *name, char file[ANSWER_PATH])
 		return ANSWER_KEPT;
 	return find_file(o, name, file) ? ANSWER_OURS : ANSWER_ABSENT;
 }
+
+static bool in_default_folder(const char *last)
+{
+	char path[ANSWER_PATH];
+
+	for (size_t i = 0; i < DEFAULT_FOLDERS; i++) {
+		path[0] = 0;
+		if (path_append(path, default_folders[i], text_length(default_folders[i])) &&
+			path_append(path, last, text_length(last)) && sys_access(path) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool answer_fallback(const char *path, char file[ANSWER_PATH])
+{
+	const char *last = text_last_part(path);
+
+	for (size_t i = 0; i < FALLBACK_LIBRARIES; i++) {
+		const struct fallback_library *f = &fallback_libraries[i];
+		size_t stem = text_length(f->stem);
+
+		if (!text_starts(last, f->stem) || !last[stem] || !is_version(last + stem) || is_kept(f->stem))
+			continue;
+		file[0] = 0;
+		return path_append(file, answer_dir, text_length(answer_dir)) && path_append(file, "/", 1) &&
+		       path_append(file, f->folder, text_length(f->folder)) && path_append(file, "/", 1) &&
+		       path_append(file, last, text_length(last)) && sys_access(file) == 0 && !in_default_folder(last);
+	}
+	return false;
+}

@@ -18,3 +18,9 @@ enum answer {
 	ANSWER_OURS,   /* redirected to `file` */
 };
 enum answer answer_to(const char *name, char file[ANSWER_PATH]);
+
+/*
+ * For a path at which the loader looks in its built-in folders, so after everything else: is this a library that we
+ * provide where there is none, and is there none in any of those folders?
+ */
+bool answer_fallback(const char *path, char file[ANSWER_PATH]);

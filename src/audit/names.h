@@ -22,4 +22,19 @@ static const struct redirected_library {
 	{"libcublasLt.so", NULL, "cpu"},
 };
 
+/*
+ * Libraries for programs that find none of this name anywhere: neither in their own folders, nor in the loader's cache,
+ * nor in its built-in folders, which the loader searches last and which are listed below. The file is in `folder`.
+ */
+static const struct fallback_library {
+	const char *stem, *folder;
+} fallback_libraries[] = {
+	{"libcudart.so", "cudart"},
+};
+
+static const char *const default_folders[] = {
+	"/lib/x86_64-linux-gnu/", "/usr/lib/x86_64-linux-gnu/", "/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"};
+
 #define REDIRECTED_LIBRARIES (sizeof redirected_libraries / sizeof *redirected_libraries)
+#define FALLBACK_LIBRARIES   (sizeof fallback_libraries / sizeof *fallback_libraries)
+#define DEFAULT_FOLDERS      (sizeof default_folders / sizeof *default_folders)

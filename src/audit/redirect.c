@@ -66,6 +66,11 @@ EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	const char *result, *how;
 
 	found_by = flag;
+	if (flag == LA_SER_DEFAULT && answer_fallback(name, file)) {
+		if (logging)
+			log_line("asked", name, "-", "fallback", file, NULL);
+		return file;
+	}
 	if (flag != LA_SER_ORIG)
 		return (char *)name;
 	how = decide_request(name, by, &result);

@@ -60,6 +60,8 @@ int cmd_version(int argc, char **argv)
 	print_jit(dir);
 	print_library(dir, "cpu/libcublas.so.12");
 	print_library(dir, "cpu/libcublas.so.13");
+	print_library(dir, "cudart/libcudart.so.12");
+	print_library(dir, "cudart/libcudart.so.13");
 	print_library(dir, AUDIT_REDIRECT);
 	print_library(dir, AUDIT_FOLLOW);
 	return 0;

@@ -69,6 +69,24 @@ becomes /app/libcublas.so.12 /app/libcublas.so.12
 # A library that this installation does not contain is not redirected.
 becomes /app/libnvidia-ml.so.1 /app/libnvidia-ml.so.1
 becomes libnvidia-ml.so -
+# Where the loader finds no runtime, it gets ours; any other one has precedence. The loader reports the path that it tried.
+mkdir "$ours/cudart" "$work/other" || exit 1
+empty "$ours/cudart/libcudart.so.99"
+falls() { # requested name: loaded from our folder?
+	GANGWAY_AUDIT_LOG=$work/log "$open" "$1" >/dev/null 2>&1
+	grep -q "fallback	$ours/cudart/$1\$" "$work/log"
+	found=$?
+	rm -f "$work/log"
+	return $found
+}
+falls libcudart.so.99 || { echo "FAIL: libcudart.so.99 is not found where there is no other"; failed=1; }
+falls libcudart.so.98 && { echo "FAIL: libcudart.so.98 is found, which nobody has"; failed=1; }
+GANGWAY_KEEP=libcudart falls libcudart.so.99 && { echo "FAIL: GANGWAY_KEEP does not keep the runtime"; failed=1; }
+empty "$work/other/libcudart.so.99"
+LD_LIBRARY_PATH=$work/other
+export LD_LIBRARY_PATH
+becomes libcudart.so.99 /other/libcudart.so.99
+unset LD_LIBRARY_PATH
 # GANGWAY_KEEP exempts whole library names.
 GANGWAY_KEEP=libcublas:libcudart
 export GANGWAY_KEEP

@@ -23,6 +23,8 @@ static const struct {
 	{"libgangway-jit.so", false},
 	{"cpu/libcublas.so.12", false},
 	{"cpu/libcublas.so.13", false},
+	{"cudart/libcudart.so.12", false},
+	{"cudart/libcudart.so.13", false},
 };
 
 #define INSTALLED_FILES (sizeof installed_files / sizeof *installed_files)
