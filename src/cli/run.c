@@ -15,7 +15,8 @@
 #include "transport/transport.h"
 
 static const char usage[] =
-	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--check[=LIST]] [--follow-all] [--] PROGRAM [ARGUMENTS]\n\n"
+	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--profile[=FILE]] [--check[=LIST]] [--follow-all] [--]\n"
+	"       PROGRAM [ARGUMENTS]\n\n"
 	"Run PROGRAM with Gangway's libcuda.so.1 as its CUDA driver. gangway run replaces itself with PROGRAM, so\n"
 	"exit status, signals and terminal are those of PROGRAM. Programs that bundle their own driver, or load\n"
 	"one by its path, get Gangway's, too; so do the programs that PROGRAM starts.\n\n"
@@ -35,12 +36,18 @@ static const char usage[] =
 	"                  if there were errors and PROGRAM ended with 0. LIST limits or extends the checks:\n"
 	"                  memory,init,race is the default, leaks adds memory that was not freed\n"
 	"                  (same as GANGWAY_DEVICE=cpu GANGWAY_CHECK=LIST)\n"
+	"  --profile[=FILE]\n"
+	"                  list the kernels that ran on the device cpu, with their time and whether they were\n"
+	"                  compiled, on standard error or at the end of FILE (same as GANGWAY_PROFILE)\n"
 	"  --follow-all    also reach programs that are started without the C library and with a new\n"
 	"                  environment, as Go programs can do. gangway run then stays as a supervisor;\n"
 	"                  gangway-run(1) lists the costs\n"
 	"  --help          show this text\n\n"
 	"Environment variables:\n"
 	"  GANGWAY_CPU_CC=8.0          compute capability of the device cpu, from 5.0 to 12.1; the default is 8.0\n"
+	"  GANGWAY_CPU_THREADS=N       processors that kernels use on the device cpu; the default is all that are "
+	"allowed\n"
+	"  GANGWAY_CPU_TIER=interp     interpret kernels on the device cpu, and compile none\n"
 	"  GANGWAY_KEEP=libcudart:...  do not replace these libraries\n"
 	"  GANGWAY_FOLLOW=0            do not add Gangway to the new environments of child processes\n"
 	"  GANGWAY_AUDIT_LOG=FILE      log every library that is requested or loaded\n\n"
@@ -215,6 +222,7 @@ int cmd_run(int argc, char **argv)
 		{"on", required_argument, NULL, 'o'},
 		{"trace", optional_argument, NULL, 't'},
 		{"check", optional_argument, NULL, 'c'},
+		{"profile", optional_argument, NULL, 'p'},
 		{"follow-all", no_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -234,6 +242,9 @@ int cmd_run(int argc, char **argv)
 			break;
 		case 'c':
 			check = optarg ? optarg : "1";
+			break;
+		case 'p':
+			setenv("GANGWAY_PROFILE", optarg ? optarg : "1", 1);
 			break;
 		case 'f':
 			follow = true;
@@ -263,5 +274,7 @@ int cmd_run(int argc, char **argv)
 			return r;
 		setenv("GANGWAY_DEVICE", device, 1);
 	}
+	if (isatty(STDERR_FILENO))
+		setenv("GANGWAY_PROGRESS", "1", 0);
 	return run_program(argv + optind, follow);
 }

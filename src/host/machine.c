@@ -1,6 +1,7 @@
 /* Query memory, processor and identity of this machine. */
 #include "host/machine.h"
 
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,23 +32,67 @@ static size_t read_limit(const char *path)
 	return end == line || v == 0 || v > SIZE_MAX ? SIZE_MAX : v;
 }
 
-/* The lowest memory limit of our control group (version 2) and its ancestors. */
-static size_t cgroup_memory_limit(void)
+/* The lowest value that `read` returns for a file of our control group (version 2) and its ancestors. */
+static size_t cgroup_lowest(const char *file, size_t (*read)(const char *path))
 {
 	char line[512], path[640];
-	size_t limit = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"), here;
+	size_t limit = SIZE_MAX, here;
 
 	read_first_line("/proc/self/cgroup", line, sizeof line);
 	if (strncmp(line, "0::/", 4) != 0)
 		strcpy(line, "0::/");
 	for (char *group = line + 3;; *strrchr(group, '/') = 0) {
-		snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
-		here = read_limit(path);
+		snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", group, file);
+		here = read(path);
 		if (here < limit)
 			limit = here;
 		if (!strrchr(group, '/'))
 			return limit;
 	}
+}
+
+static size_t cgroup_memory_limit(void)
+{
+	size_t old = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1 */
+	size_t limit = cgroup_lowest("memory.max", read_limit);
+
+	return old < limit ? old : limit;
+}
+
+/* Processors that a quota of time in each period amounts to, rounded up. */
+static size_t quota_processors(size_t quota, size_t period)
+{
+	return quota == SIZE_MAX || period == SIZE_MAX ? SIZE_MAX : quota / period + (quota % period != 0);
+}
+
+/* cpu.max: "QUOTA PERIOD", or "max PERIOD". */
+static size_t read_quota(const char *path)
+{
+	unsigned long long quota, period;
+	char line[64];
+
+	read_first_line(path, line, sizeof line);
+	if (sscanf(line, "%llu %llu", &quota, &period) != 2 || !quota || !period)
+		return SIZE_MAX;
+	return quota_processors(quota, period);
+}
+
+static size_t cgroup_processors(void)
+{
+	size_t old = quota_processors(
+		read_limit("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), read_limit("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
+	size_t limit = cgroup_lowest("cpu.max", read_quota);
+
+	return old < limit ? old : limit;
+}
+
+unsigned machine_processors(void)
+{
+	size_t limit = cgroup_processors();
+	cpu_set_t set;
+	unsigned n = sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
+
+	return limit < n ? (unsigned)limit : n;
 }
 
 size_t machine_memory(void)

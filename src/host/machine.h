@@ -6,6 +6,8 @@
 #include <stddef.h>
 
 size_t machine_memory(void); /* bytes that this process may use: RAM, or the limit of its control group */
+unsigned machine_processors(
+	void);               /* that this process may use at once: its affinity, and the quota of its control group */
 int machine_clock_khz(void); /* maximum clock of the processor */
 size_t machine_cache(void);  /* bytes of the last-level cache; 0 if unknown */
 const char *machine_cpu_name(char *name, size_t size); /* returns name */

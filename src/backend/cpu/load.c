@@ -10,12 +10,10 @@
 /* Programs up to this size are parsed completely when loaded, so that errors appear in the same call as with CUDA. */
 enum { EAGER_TEXT = 1 << 20 };
 
-void cpu_unload(struct code *code)
+static void code_destroy(void *arg)
 {
-	struct cpu_code *c = (struct cpu_code *)code;
+	struct cpu_code *c = arg;
 
-	if (!c)
-		return;
 	interp_destroy(c->program);
 	image_code_destroy(c->info);
 	for (unsigned i = 0; c->modules && i < c->npieces; i++)
@@ -23,6 +21,14 @@ void cpu_unload(struct code *code)
 	free(c->modules);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
+}
+
+void cpu_unload(struct code *code)
+{
+	struct cpu_code *c = (struct cpu_code *)code;
+
+	if (c && !interp_defer(c->program, code_destroy, c))
+		code_destroy(c);
 }
 
 static void log_ptx(struct engine_log *log, const struct ptx_error *e)

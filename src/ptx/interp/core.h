@@ -30,6 +30,7 @@
 
 #include "ptx/interp/interp.h"
 #include "ptx/interp/warp.h"
+#include "ptx/jit/tier.h"
 
 enum {
 	MAX_WARPS = 32,        /* warps of a block */
@@ -97,7 +98,8 @@ struct interp_kernel {
 	struct xfunc **funcs; /* all functions it can reach, the entry first */
 	uint32_t nfuncs;
 	uint64_t local_total;
-	bool has_alloca; /* one of its functions has an alloca: stack.c */
+	bool has_alloca;        /* one of its functions has an alloca: stack.c */
+	struct jit_kernel *jit; /* compiled code; NULL: never compiled */
 	struct interp_kernel *next;
 };
 
@@ -108,6 +110,10 @@ struct interp_program {
 	struct interp_kernel *kernels;
 	bool checked;              /* interp_set_checked: all its functions are decoded for the checked mode */
 	bool uses_reserved_shared; /* checked mode: a kernel reads %reserved_smem_offset */
+	/* Compilations of its kernels that are queued or in progress, and what happens after the last one: jit/service.c. */
+	unsigned jobs;
+	void (*then)(void *arg);
+	void *then_arg;
 };
 
 /* ---- a warp ----------------------------------------------------------------------------------------- */
@@ -235,6 +241,7 @@ struct nested {
 struct grid {
 	struct interp_launch *launch;
 	const struct interp_kernel *kernel;
+	struct jit_launch jit;  /* compiled code for its blocks */
 	const uint8_t **consts; /* by function index: the constants, with the addresses of this launch */
 	uint8_t *params;
 	uint64_t params_size;

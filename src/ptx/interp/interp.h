@@ -91,7 +91,12 @@ struct interp_launch {
 
 /* m: a module, or the first of several that ptx_link joined. NULL: out of memory. */
 struct interp_program *interp_create(struct ptx_module *m);
-void interp_destroy(struct interp_program *p); /* NULL is fine */
+void interp_destroy(struct interp_program *p); /* NULL is fine; waits for a compilation of its kernels to end */
+/*
+ * To destroy a program without waiting.  True: a compilation of its kernels is in progress, and another thread calls
+ * then(arg) when it has ended; until then the program and its modules must live.  False: the caller can destroy it now.
+ */
+bool interp_defer(struct interp_program *p, void (*then)(void *arg), void *arg);
 
 /*
  * Decodes an entry and all functions it can call; repeated calls return the same kernel.  Returns 0, -EINVAL (invalid

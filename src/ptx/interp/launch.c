@@ -112,7 +112,9 @@ enum interp_fault grid_launch(const struct interp_kernel *k, struct interp_launc
 	l->message[0] = 0;
 	if (g && grid_init(g, k, l)) {
 		g->depth = depth;
+		jit_launch_begin(&g->jit, k->jit, l);
 		run_grid(g);
+		jit_launch_end(&g->jit);
 		fault = atomic_load(&g->fault);
 		if (!fault && (fault = atomic_load(&g->checked_fault)))
 			snprintf(l->message, sizeof(l->message), "its invalid accesses were reported");

@@ -48,8 +48,10 @@ void interp_destroy(struct interp_program *p)
 
 	if (!p)
 		return;
+	jit_program_settle(p);
 	for (struct interp_kernel *k = p->kernels; k; k = next) {
 		next = k->next;
+		jit_kernel_destroy(k->jit);
 		free(k->funcs);
 		free(k);
 	}
@@ -59,6 +61,11 @@ void interp_destroy(struct interp_program *p)
 	}
 	free(p->funcs);
 	free(p);
+}
+
+bool interp_defer(struct interp_program *p, void (*then)(void *arg), void *arg)
+{
+	return p && jit_program_defer(p, then, arg);
 }
 
 struct xfunc *program_func(struct interp_program *p, struct ptx_function *f)
@@ -223,6 +230,7 @@ int interp_kernel(struct interp_program *p, struct ptx_function *f, struct inter
 	k->entry = k->funcs[0];
 	k->local_total = f->local_total;
 	k->has_alloca = has_allocas(k);
+	k->jit = jit_kernel_create(k);
 	k->next = p->kernels;
 	p->kernels = k;
 	*out = k;

@@ -36,8 +36,11 @@ enum jit_variant {
 	JIT_VARIANTS
 };
 
-/* Runs the lanes of the current split from an entry point until they have exited, wait, must yield or have failed. */
-typedef void (*jit_fn)(struct warp *w, uint32_t entry);
+/*
+ * Runs the lanes of the current split from an entry point until they have exited, wait, must yield or have failed.
+ * Returns enum compiled_status (interp/compiled.h).
+ */
+typedef uint32_t (*jit_fn)(struct warp *w, uint32_t entry);
 
 #define JIT_NO_ENTRY UINT32_MAX
 
@@ -88,6 +91,14 @@ struct jit_code {
 	uint32_t ninsts;
 	uint32_t nentries;
 	uint32_t nsites;
-	void *memory; /* the mapping of `size` bytes */
-	size_t size;
+	void *memory; /* the mapping of `size` bytes, of which the first `text` are the code */
+	size_t size, text;
 };
+
+/*
+ * Loads an object into memory: write, then make executable.  ninsts: decoded instructions of the kernel's function.
+ * Returns 0, or with a sentence in `why` -EINVAL (not an object that the compiler writes), -ENOMEM, or -EPERM
+ * (executable memory is not allowed here).
+ */
+int jit_code_create(const struct jit_object *o, uint32_t ninsts, struct jit_code **code, char *why, size_t size);
+void jit_code_destroy(struct jit_code *code); /* NULL is fine */

@@ -11,11 +11,12 @@
  */
 #include "backend/soft/core/soft.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
 #include "backend/soft/stream/queue.h"
+#include "host/machine.h"
+#include "util/env_number.h"
 #include "util/futex.h"
 
 #define MAX_WORKERS  256
@@ -40,9 +41,9 @@ unsigned soft_parallelism(void)
 	unsigned n = atomic_load_explicit(&soft.parallelism, memory_order_relaxed);
 
 	if (!n) {
-		cpu_set_t set;
-
-		n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+		n = env_number("GANGWAY_CPU_THREADS", MAX_WORKERS, 0);
+		if (!n)
+			n = machine_processors();
 		atomic_store_explicit(&soft.parallelism, n, memory_order_relaxed);
 	}
 	return n;
