@@ -28,6 +28,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "ptx/interp/compiled.h"
 #include "ptx/interp/interp.h"
 #include "ptx/interp/warp.h"
 #include "ptx/jit/tier.h"
@@ -81,6 +82,9 @@ struct xfunc {
 	struct call_site *calls;
 	struct call_arg *params, *rets; /* places in the function's own frame */
 	struct checked_site *sites;     /* checked mode: its checked instructions */
+	uint32_t *slots;                /* by register: its slot */
+	uint32_t *first;                /* by instruction: its first decoded instruction; the last one: ninsts */
+	bool *join_at;                  /* by instruction: the first one is an x_join */
 };
 
 /* A call instruction; x->data of x_call. */
@@ -166,6 +170,8 @@ struct warp {
 	uint32_t stalled; /* stalls since waiting lanes were last released */
 
 	bool reconverge_off; /* lanes waited for each other: splits no longer hold back for those behind them */
+	bool mixed;          /* lanes may have met at different iterations of a loop: compiled.h */
+	const struct compiled_helpers *helpers;
 
 	uint32_t live;            /* lanes that have not exited */
 	uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier */
@@ -207,6 +213,7 @@ struct block {
 	uint32_t idle;                 /* rounds in which all warps were spinning */
 	struct block *next;            /* in the grid thread's list of resident or free blocks */
 	struct checked_block *checked; /* NULL: the program is not checked */
+	const struct jit_code *code;   /* compiled code for this block's warps; NULL: interpret */
 };
 
 /* ---- a grid ----------------------------------------------------------------------------------------- */
@@ -220,8 +227,10 @@ struct grid_thread {
 	struct grid *grid;
 	struct range ranges[CACHED_RANGES]; /* accessible allocations, most recently used first */
 	struct range hot[HOT_RANGES]; /* the allocation an instruction last used; hashed by the instruction's address */
-	struct frame **free_frames;   /* by function index */
-	struct frame *frames;         /* list of all frames */
+	struct access_site *sites;    /* of compiled code; NULL without such code */
+	uint32_t nsites;
+	struct frame **free_frames; /* by function index */
+	struct frame *frames;       /* list of all frames */
 	struct block *free_blocks;
 	struct block *resident, **resident_end; /* blocks that have begun and not ended */
 	uint32_t nresident;
@@ -417,11 +426,19 @@ struct xfunc *program_func(
 const struct xfunc *kernel_func_at(const struct interp_kernel *k, uint64_t address); /* NULL: no function is there */
 unsigned slot_width(unsigned type); /* enum width of a register of this type */
 
+/* ---- compiled.c ------------------------------------------------------------------------------------- */
+
+bool warp_enterable(const struct warp *w); /* the running split is at an entry point of compiled code */
+/* Runs compiled code. True: the interpreter must execute the instruction at w->pc next. */
+bool warp_run_compiled(struct warp *w);
+
 /* ---- run.c ------------------------------------------------------------------------------------------ */
 
 /* How a warp, block or grid thread stopped. BLOCKED: all lanes wait. SPINNING: the budget went to spinning. */
 enum run_state { RUN_DONE, RUN_BLOCKED, RUN_PROGRESS, RUN_SPINNING, RUN_FAULT };
 enum run_state block_run(struct block *b);
+bool grid_over(
+	struct grid *g); /* a fault was raised, or the launch was stopped or is past its deadline: g->fault is set */
 void grid_thread_run(void *data, uint64_t number);                      /* data: the grid */
 struct frame *frame_get(struct grid_thread *k, const struct xfunc *fn); /* NULL: out of memory */
 void frame_put(struct grid_thread *k, struct frame *f);

@@ -39,6 +39,9 @@ static void func_clear(struct xfunc *x)
 	free(x->params);
 	free(x->rets);
 	checked_sites_destroy(x->sites);
+	free(x->slots);
+	free(x->first);
+	free(x->join_at);
 	*x = (struct xfunc){.fn = x->fn, .index = x->index};
 }
 

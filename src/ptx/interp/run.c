@@ -48,8 +48,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* True if a fault was raised, or the launch was stopped or is past its deadline; then g->fault is set. */
-static bool grid_over(struct grid *g)
+bool grid_over(struct grid *g)
 {
 	int none = 0;
 
@@ -68,17 +67,35 @@ static bool grid_over(struct grid *g)
 
 /* ---- a warp ----------------------------------------------------------------------------------------- */
 
+static inline void warp_execute(struct warp *w)
+{
+	const struct xinst *x = w->pc++;
+	uint32_t on = w->mask & (*(const uint32_t *)(w->regs + x->guard) ^ x->guard_xor);
+
+	if (!on)
+		return;
+	w->active = on;
+	x->run(w, x);
+}
+
 static void warp_dispatch(struct warp *w)
 {
-	do {
-		const struct xinst *x = w->pc++;
-		uint32_t on = w->mask & (*(const uint32_t *)(w->regs + x->guard) ^ x->guard_xor);
+	do
+		warp_execute(w);
+	while (!w->event);
+}
 
-		if (!on)
-			continue;
-		w->active = on;
-		x->run(w, x);
-	} while (!w->event);
+/* Alternates between compiled code and single instructions, as long as compiled code can be entered again. */
+static void warp_dispatch_compiled(struct warp *w)
+{
+	while (warp_enterable(w)) {
+		if (!warp_run_compiled(w))
+			return;
+		warp_execute(w);
+		if (w->event)
+			return;
+	}
+	warp_dispatch(w);
 }
 
 /* Refills the budget and gives other splits a turn; a warp that stalls repeatedly gets its waiting lanes released. */
@@ -108,7 +125,10 @@ static enum run_state warp_run(struct warp *w)
 		if (!w->mask && !warp_take_split(w))
 			return w->live ? r : RUN_DONE;
 		w->event = 0;
-		warp_dispatch(w);
+		if (w->block->code)
+			warp_dispatch_compiled(w);
+		else
+			warp_dispatch(w);
 		r = RUN_PROGRESS;
 		if (w->event & EV_FAULT)
 			return RUN_FAULT;
@@ -271,6 +291,7 @@ static struct block *block_create(struct grid_thread *k)
 
 		w->launch = g->launch;
 		w->block = b;
+		w->helpers = &compiled_helpers;
 		w->number = i;
 		w->local = b->local ? b->local + g->local_size * LANES * i : NULL;
 		for (uint32_t lane = 0; lane < LANES; lane++) {
@@ -302,6 +323,7 @@ static void block_begin(struct block *b, uint64_t number)
 	b->at_cluster_bar = false;
 	b->live = g->nthreads;
 	b->idle = 0;
+	b->code = g->code;
 	memset(b->bars, 0, sizeof(b->bars));
 	checked_block_begin(b);
 	for (uint32_t i = 0; i < b->nwarps; i++) {
@@ -454,7 +476,9 @@ void grid_thread_run(void *data, uint64_t number)
 	fesetenv(FE_DFL_ENV);
 	k.resident_end = &k.resident;
 	k.free_frames = calloc(g->kernel->program->nfuncs, sizeof(*k.free_frames));
-	if (k.free_frames)
+	k.nsites = g->code ? g->code->nsites : 0;
+	k.sites = calloc(k.nsites + 1u, sizeof(*k.sites));
+	if (k.free_frames && k.sites)
 		grid_thread_loop(&k);
 	else
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
@@ -465,5 +489,6 @@ void grid_thread_run(void *data, uint64_t number)
 		free(f);
 	}
 	free(k.free_frames);
+	free(k.sites);
 	fesetenv(&callers);
 }

@@ -440,6 +440,9 @@ static void decoder_finish(struct decoder *d, struct xfunc *x)
 	x->list_widths = d->list_widths;
 	x->param_stride = (uint32_t)((d->fn->param_frame_size + 15) & ~15ULL);
 	x->stack_use = (uint32_t)(d->fn->local_size + d->fn->param_frame_size + 16);
+	x->slots = d->regs;
+	x->first = d->map;
+	x->join_at = d->join_at;
 	free(d->known);
 }
 
@@ -472,12 +475,11 @@ int decode_function(struct interp_program *p, struct xfunc *x, struct decode_err
 			decode_emit(&d, x_join, &f->insts[i]);
 		decode_inst(&d, i);
 	}
-	if (!e->err)
+	if (!e->err) {
+		d.map[f->ninsts] = d.ninsts;
 		resolve_targets(&d);
+	}
 	decoder_finish(&d, x);
-	free(d.regs);
-	free(d.map);
-	free(d.join_at);
 	free(d.origins);
 	return e->err;
 }

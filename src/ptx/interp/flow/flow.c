@@ -59,8 +59,10 @@ struct join *warp_create_join(struct warp *w, const struct xinst *pc, uint32_t e
 {
 	struct join *j;
 
-	if (!w->free_joins)
+	if (!w->free_joins) {
+		w->mixed = true;
 		return NULL;
+	}
 	j = &w->joins[__builtin_ctzll(w->free_joins)];
 	w->free_joins &= w->free_joins - 1;
 	*j = (struct join){pc, w->frame, expected, arrived, w->join};
@@ -162,6 +164,8 @@ void x_join(struct warp *w, const struct xinst *x)
 			if (!w->reconverge_off)
 				let_others_catch_up(w, x);
 		}
+		if (w->block->code && warp_enterable(w))
+			w->event |= EV_NEXT;
 		return;
 	}
 	j->arrived |= w->mask;
@@ -179,6 +183,7 @@ static bool release_join_with(struct warp *w, uint32_t want)
 	for (uint32_t i = w->nsplits; i-- > 0;) {
 		for (struct join *j = w->splits[i].join; j; j = j->parent) {
 			if (j->arrived & want) {
+				w->mixed = true;
 				join_release(w, j);
 				return true;
 			}
@@ -236,6 +241,7 @@ void warp_start(struct warp *w, uint32_t lanes)
 	w->budget = BRANCH_BUDGET;
 	w->spins = w->stalled = 0;
 	w->reconverge_off = false;
+	w->mixed = false;
 	w->cc = 0;
 	w->live = lanes;
 	w->cluster_arrived = w->cluster_passed = 0;
@@ -269,8 +275,10 @@ static struct join *branch_join(struct warp *w, uint32_t at)
 {
 	const struct xinst *pc;
 
-	if (at == NO_SLOT)
+	if (at == NO_SLOT) {
+		w->mixed = true;
 		return NULL;
+	}
 	pc = w->frame->fn->insts + at;
 	if (w->join && w->join->pc == pc && w->join->frame == w->frame)
 		return w->join;
