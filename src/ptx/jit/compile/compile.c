@@ -60,6 +60,8 @@ static int check_size(struct compiler *c)
 
 	if (f->nblocks > MAX_COMPILED_BLOCKS || f->ninsts > MAX_COMPILED_INSTS || !f->blocks[0].live_in)
 		return compile_fail(c, -E2BIG, "%s has %u instructions in %u blocks", f->name, f->ninsts, f->nblocks);
+	if (c->request->k->program->checked)
+		return compile_fail(c, -ENOTSUP, "the checked mode interprets");
 	if (f->blocks[0].npred)
 		return compile_fail(c, -ENOTSUP, "%s begins with a loop", f->name);
 	if (c->request->k->has_alloca)

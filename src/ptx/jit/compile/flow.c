@@ -69,12 +69,8 @@ void emit_block_start(struct compiler *c, uint32_t b)
 	c->block = b;
 	c->guard = NULL;
 	LLVMPositionBuilderAtEnd(c->b, c->starts[b]);
-	if (block_alone(c, b)) {
-		c->mask = LLVMBuildLoad2(c->b, c->v1, c->live_var, "");
-	} else {
-		c->mask = LLVMBuildLoad2(c->b, c->v1, c->pending_vars[b], "");
-		LLVMBuildStore(c->b, LLVMConstNull(c->v1), c->pending_vars[b]);
-	}
+	c->mask = LLVMBuildLoad2(c->b, c->v1, block_alone(c, b) ? c->live_var : c->pending_vars[b], "");
+	LLVMBuildStore(c->b, LLVMConstNull(c->v1), c->pending_vars[b]);
 	LLVMBuildStore(c->b, c->mask, c->mask_var);
 }
 
@@ -214,13 +210,9 @@ static void emit_edges(struct compiler *c, const struct edge *edges, unsigned n)
 		only = to;
 		set[to / 64] |= UINT64_C(1) << to % 64;
 	}
-	/* A block that always runs alone has no pending mask: it gets all live lanes. */
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t to = edges[i].to;
-
-		if (to != NO_BLOCK && !block_only_exits(c, to) && !block_alone(c, to))
-			add_pending(c, to, edges[i].lanes);
-	}
+	for (unsigned i = 0; i < n; i++)
+		if (edges[i].to != NO_BLOCK && !block_only_exits(c, edges[i].to))
+			add_pending(c, edges[i].to, edges[i].lanes);
 	if (set_empty(set, c->words))
 		emit_return(c, COMPILED_EXITED);
 	for (unsigned i = 0; i < n && !set_empty(set, c->words); i++)

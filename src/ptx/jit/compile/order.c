@@ -16,11 +16,6 @@ static bool block_dominates(const struct ptx_function *f, uint32_t a, uint32_t b
 	return a == b;
 }
 
-uint32_t loop_parent(const struct compiler *c, uint32_t header)
-{
-	return c->loops[header].parent;
-}
-
 bool loop_contains(const struct compiler *c, uint32_t header, uint32_t block)
 {
 	uint32_t l = c->loop_of[block];

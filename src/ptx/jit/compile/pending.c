@@ -23,7 +23,7 @@ bool block_only_exits(const struct compiler *c, uint32_t b)
 	return b && k->end == k->first + 1 && in->guard == PTX_NOREG && (in->op == PTX_OP_ret || in->op == PTX_OP_exit);
 }
 
-uint64_t block_key(const struct compiler *c, uint32_t from, uint32_t b)
+static uint64_t block_key(const struct compiler *c, uint32_t from, uint32_t b)
 {
 	uint64_t at = c->position[b];
 
