@@ -424,7 +424,6 @@ int decode_function(struct interp_program *p, struct xfunc *x, struct decode_err
 struct xfunc *program_func(
 	struct interp_program *p, struct ptx_function *f); /* the existing or a new one; NULL: no memory */
 const struct xfunc *kernel_func_at(const struct interp_kernel *k, uint64_t address); /* NULL: no function is there */
-unsigned slot_width(unsigned type); /* enum width of a register of this type */
 
 /* ---- compiled.c ------------------------------------------------------------------------------------- */
 

@@ -143,6 +143,16 @@ extern const uint64_t lane_bit64[LANES];
 	for (uint32_t m_##i = (mask), i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0; m_##i; \
 		m_##i &= m_##i - 1, i = m_##i ? (uint32_t)__builtin_ctz(m_##i) : 0)
 
+/* enum width of a register of this type. */
+static inline unsigned slot_width(unsigned type)
+{
+	unsigned bits = ptx_type_bits(type);
+
+	if (ptx_type_kind(type) == PTX_KIND_PRED)
+		return WPRED;
+	return bits <= 16 ? W16 : bits <= 32 ? W32 : bits <= 64 ? W64 : W128;
+}
+
 /* One lane of a slot of width W16, W32 or W64, zero-extended. */
 static inline uint64_t slot_read_lane(const uint8_t *slot, unsigned width, unsigned lane)
 {

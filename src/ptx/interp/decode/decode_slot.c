@@ -31,15 +31,6 @@ bool decode_grow(struct decoder *d, void **array, uint32_t n, uint32_t *cap, siz
 	return true;
 }
 
-unsigned slot_width(unsigned type)
-{
-	unsigned bits = ptx_type_bits(type);
-
-	if (ptx_type_kind(type) == PTX_KIND_PRED)
-		return WPRED;
-	return bits <= 16 ? W16 : bits <= 32 ? W32 : bits <= 64 ? W64 : W128;
-}
-
 uint32_t slot_size(unsigned width)
 {
 	return width == WPRED ? 64 : 32u << width;
