@@ -62,6 +62,9 @@ bool warp_run_compiled(struct warp *w)
 		return false;
 	case COMPILED_HANDOVER:
 		return true;
+	case COMPILED_BARRIER:
+		w->waits = true;
+		return false;
 	case COMPILED_BUDGET:
 		w->event |= EV_BUDGET;
 		return false;

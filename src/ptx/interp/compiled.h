@@ -22,6 +22,7 @@ struct xinst;
 enum compiled_status {
 	COMPILED_EXITED,   /* all lanes have exited */
 	COMPILED_HANDOVER, /* w->pc is for the interpreter */
+	COMPILED_BARRIER,  /* all live lanes have come to the barrier 0, for all threads of the block, at w->pc */
 	COMPILED_BUDGET,   /* likewise, and the budget is spent */
 	COMPILED_FAULT     /* a fault was raised, or the grid is over */
 };

@@ -171,6 +171,7 @@ struct warp {
 
 	bool reconverge_off; /* lanes waited for each other: splits no longer hold back for those behind them */
 	bool mixed;          /* lanes may have met at different iterations of a loop: compiled.h */
+	bool waits;          /* all live lanes wait at the barrier at pc, which has not counted them: compiled.h */
 	const struct compiled_helpers *helpers;
 
 	uint32_t live;            /* lanes that have not exited */
@@ -191,7 +192,6 @@ struct warp {
 /* ---- a block ---------------------------------------------------------------------------------------- */
 
 struct barrier {
-	bool used;
 	uint32_t count;              /* threads to wait for; 0: all of the block */
 	uint32_t arrived[MAX_WARPS]; /* by warp: a lane mask */
 	uint32_t popc, threads;      /* bar.red: threads with a true predicate, and all that arrived */
@@ -206,8 +206,9 @@ struct block {
 	bool at_cluster_bar; /* a thread of the cluster has arrived at its barrier */
 	uint8_t *shared;
 	uint32_t nwarps;
-	uint32_t live; /* threads that have not exited */
-	struct barrier bars[MAX_BARS];
+	uint32_t live;                 /* threads that have not exited */
+	struct barrier bars[MAX_BARS]; /* all zero, but for those in use */
+	uint32_t bars_used;            /* bit i: some lanes have arrived at bars[i] */
 	struct warp *warps;
 	uint8_t *local;                /* local memory of all warps */
 	uint32_t idle;                 /* rounds in which all warps were spinning */
@@ -433,8 +434,9 @@ bool warp_run_compiled(struct warp *w);
 
 /* ---- run.c ------------------------------------------------------------------------------------------ */
 
-/* How a warp, block or grid thread stopped. BLOCKED: all lanes wait. SPINNING: the budget went to spinning. */
-enum run_state { RUN_DONE, RUN_BLOCKED, RUN_PROGRESS, RUN_SPINNING, RUN_FAULT };
+/* How a warp, block or grid thread stopped. BLOCKED: all lanes wait. SPINNING: the budget went to spinning. WAITS: of a
+ * warp that has w->waits set. */
+enum run_state { RUN_DONE, RUN_BLOCKED, RUN_PROGRESS, RUN_SPINNING, RUN_FAULT, RUN_WAITS };
 enum run_state block_run(struct block *b);
 bool grid_over(
 	struct grid *g); /* a fault was raised, or the launch was stopped or is past its deadline: g->fault is set */

@@ -132,6 +132,8 @@ static enum run_state warp_run(struct warp *w)
 		r = RUN_PROGRESS;
 		if (w->event & EV_FAULT)
 			return RUN_FAULT;
+		if (w->waits)
+			return RUN_WAITS;
 		if (w->event & EV_BUDGET)
 			return warp_budget_spent(w);
 	}
@@ -157,10 +159,32 @@ static enum run_state warp_run_turn(struct warp *w)
 	return r;
 }
 
+/*
+ * Some warps of compiled code wait at a barrier for all threads.  If all live warps do, they pass it; otherwise the
+ * barrier counts them, as it counts the lanes of interpreted warps.
+ */
+static void block_pass_barrier(struct block *b, bool all)
+{
+	for (uint32_t i = 0; i < b->nwarps; i++) {
+		struct warp *w = &b->warps[i];
+		const struct xinst *x;
+
+		if (!w->waits)
+			continue;
+		x = w->pc++;
+		w->waits = false;
+		if (all)
+			continue;
+		w->active = w->mask;
+		x->run(w, x);
+	}
+}
+
 /* Gives every live warp a turn. */
 static enum run_state block_round(struct block *b)
 {
 	bool spinning = false, progress = false;
+	uint32_t waiting = 0, others = 0;
 
 	for (uint32_t i = 0; i < b->nwarps; i++) {
 		if (!b->warps[i].live)
@@ -170,15 +194,28 @@ static enum run_state block_round(struct block *b)
 			return RUN_FAULT;
 		case RUN_SPINNING:
 			spinning = true;
+			others++;
 			break;
 		case RUN_BLOCKED:
+			others++;
+			break;
+		case RUN_WAITS:
+			waiting++;
+			break;
+		case RUN_DONE:
+			progress = true;
 			break;
 		default:
 			progress = true;
+			others++;
 		}
 	}
 	if (!b->live)
 		return RUN_DONE;
+	if (waiting) {
+		block_pass_barrier(b, !others);
+		progress = true;
+	}
 	return progress ? RUN_PROGRESS : spinning ? RUN_SPINNING : RUN_BLOCKED;
 }
 
@@ -324,7 +361,9 @@ static void block_begin(struct block *b, uint64_t number)
 	b->live = g->nthreads;
 	b->idle = 0;
 	b->code = g->code;
-	memset(b->bars, 0, sizeof(b->bars));
+	FOR_MASK(b->bars_used, n)
+	memset(&b->bars[n], 0, sizeof(b->bars[n]));
+	b->bars_used = 0;
 	checked_block_begin(b);
 	for (uint32_t i = 0; i < b->nwarps; i++) {
 		uint32_t n = g->nthreads - i * LANES;

@@ -67,9 +67,9 @@ static void barrier_release(struct block *b, unsigned id)
 
 void block_bars_update(struct block *b)
 {
-	for (unsigned i = 0; i < MAX_BARS; i++)
-		if (b->bars[i].used && barrier_complete(b, &b->bars[i]))
-			barrier_release(b, i);
+	FOR_MASK(b->bars_used, i)
+	if (barrier_complete(b, &b->bars[i]))
+		barrier_release(b, i);
 	cluster_bar_update(b);
 }
 
@@ -92,7 +92,7 @@ void x_bar(struct warp *w, const struct xinst *x)
 		return;
 	}
 	bar = &b->bars[id];
-	bar->used = true;
+	b->bars_used |= 1u << id;
 	bar->count = count;
 	bar->arrived[w->number] |= w->active;
 	if (op == PTX_OP_bar_red || op == PTX_OP_barrier_red) {

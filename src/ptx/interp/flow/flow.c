@@ -241,7 +241,7 @@ void warp_start(struct warp *w, uint32_t lanes)
 	w->budget = BRANCH_BUDGET;
 	w->spins = w->stalled = 0;
 	w->reconverge_off = false;
-	w->mixed = false;
+	w->mixed = w->waits = false;
 	w->cc = 0;
 	w->live = lanes;
 	w->cluster_arrived = w->cluster_passed = 0;
@@ -264,7 +264,8 @@ bool warp_enter(struct warp *w)
 	w->regs = f->regs;
 	if (w->block->grid->kernel->has_alloca)
 		stack_start(w);
-	warp_push_ready(w, f->fn->insts, f, NULL, w->live);
+	w->mask = w->live;
+	w->pc = f->fn->insts;
 	return true;
 }
 

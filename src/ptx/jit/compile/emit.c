@@ -151,6 +151,13 @@ static bool is_terminator(const struct ptx_inst *in)
 	       in->op == PTX_OP_trap;
 }
 
+/* __syncthreads where no lanes can be elsewhere: it needs no counting if all warps come to one. */
+static bool is_plain_barrier(const struct compiler *c, const struct ptx_inst *in)
+{
+	return (in->op == PTX_OP_bar_sync || in->op == PTX_OP_barrier_sync) && in->guard == PTX_NOREG &&
+	       in->nops == 1 && in->ops[0].kind == PTX_O_IMM && !in->ops[0].imm && block_alone(c, c->block);
+}
+
 static void emit_instruction(struct compiler *c, uint32_t i)
 {
 	const struct ptx_inst *in = &c->f->insts[i];
@@ -168,8 +175,8 @@ static void emit_instruction(struct compiler *c, uint32_t i)
 		emit_fallback(c, NO_SLOT, 0, 0);
 		return;
 	}
+	emit_handover(c, i, c->mask, is_plain_barrier(c, in) ? COMPILED_BARRIER : COMPILED_HANDOVER);
 	c->guard = NULL;
-	emit_handover(c, i, c->mask, COMPILED_HANDOVER);
 	add_entry(c, i + 1, false);
 }
 
