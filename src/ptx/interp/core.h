@@ -230,6 +230,7 @@ struct grid_thread {
 	struct range hot[HOT_RANGES]; /* the allocation an instruction last used; hashed by the instruction's address */
 	struct access_site *sites;    /* of compiled code; NULL without such code */
 	uint32_t nsites;
+	uint64_t warps[2];          /* for the profile: interpreted, compiled */
 	struct frame **free_frames; /* by function index */
 	struct frame *frames;       /* list of all frames */
 	struct block *free_blocks;

@@ -342,6 +342,19 @@ static struct block *block_create(struct grid_thread *k)
 	return b;
 }
 
+/* The code for a block that begins; NULL: interpret. */
+static const struct jit_code *block_code(struct grid_thread *k)
+{
+	const struct jit_code *code = jit_launch_code(&k->grid->jit);
+
+	if (!code || k->sites)
+		return code;
+	/* A launch has one variant, whose code is set once: the sites belong to no other code. */
+	k->sites = calloc(code->nsites + 1u, sizeof(*k->sites));
+	k->nsites = k->sites ? code->nsites : 0;
+	return k->sites ? code : NULL;
+}
+
 /* Resets a block for block `number` of the grid; numbers run cluster by cluster. */
 static void block_begin(struct block *b, uint64_t number)
 {
@@ -360,7 +373,8 @@ static void block_begin(struct block *b, uint64_t number)
 	b->at_cluster_bar = false;
 	b->live = g->nthreads;
 	b->idle = 0;
-	b->code = g->code;
+	b->code = block_code(b->thread);
+	b->thread->warps[b->code != NULL] += b->nwarps;
 	FOR_MASK(b->bars_used, n)
 	memset(&b->bars[n], 0, sizeof(b->bars[n]));
 	b->bars_used = 0;
@@ -515,9 +529,7 @@ void grid_thread_run(void *data, uint64_t number)
 	fesetenv(FE_DFL_ENV);
 	k.resident_end = &k.resident;
 	k.free_frames = calloc(g->kernel->program->nfuncs, sizeof(*k.free_frames));
-	k.nsites = g->code ? g->code->nsites : 0;
-	k.sites = calloc(k.nsites + 1u, sizeof(*k.sites));
-	if (k.free_frames && k.sites)
+	if (k.free_frames)
 		grid_thread_loop(&k);
 	else
 		atomic_compare_exchange_strong(&g->fault, &none, INTERP_OUT_OF_MEMORY);
@@ -527,6 +539,8 @@ void grid_thread_run(void *data, uint64_t number)
 		next = f->next_all;
 		free(f);
 	}
+	for (int i = 0; i < 2; i++)
+		atomic_fetch_add_explicit(&g->jit.warps[i], k.warps[i], memory_order_relaxed);
 	free(k.free_frames);
 	free(k.sites);
 	fesetenv(&callers);

@@ -93,7 +93,8 @@ static void builtin_free(struct warp *w, const struct xinst *x)
 	/* The caches of this grid thread must not grant access to freed memory. */
 	memset(w->block->thread->ranges, 0, sizeof(w->block->thread->ranges));
 	memset(w->block->thread->hot, 0, sizeof(w->block->thread->hot));
-	memset(w->block->thread->sites, 0, w->block->thread->nsites * sizeof(*w->block->thread->sites));
+	if (w->block->thread->sites)
+		memset(w->block->thread->sites, 0, w->block->thread->nsites * sizeof(*w->block->thread->sites));
 	FOR_ACTIVE(w, i)
 	{
 		uint64_t p = builtin_arg(w, s, 0, i);
