@@ -22,7 +22,7 @@ ptx:
 loader:    audit image
 transport:
 wire:      transport cuda
-backend:   wire transport image ptx cuda host loader
+backend:   wire transport image ptx cuda host loader blas
 front:     wire backend cuda transport
 server:    wire transport backend image ptx cuda host
 top:       transport

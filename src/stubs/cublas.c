@@ -18,4 +18,4 @@ static __attribute__((used)) const char *stub_text(void)
 	return "libcublas is a stub library";
 }
 
-#include "blas/names.def"
+#include "blas/api/names.def"

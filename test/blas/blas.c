@@ -215,7 +215,7 @@ static void test_mixed(handle h)
 	}
 	CHECK_EQ(cublasGemmEx(h, OP_N, OP_N, N, N, N, alpha, a, R_8I, N, b, R_16F, N, beta, c, R_32F, N, BY_32F, -1),
 		15);
-	CHECK_EQ(cublasGemmEx(h, OP_N, OP_N, N, N, N, alpha, a, 28, N, b, 28, N, beta, c, R_32F, N, BY_32F, -1), 15);
+	CHECK_EQ(cublasGemmEx(h, OP_N, OP_N, N, N, N, alpha, a, 33, N, b, 33, N, beta, c, R_32F, N, BY_32F, -1), 15);
 }
 
 static void test_copies(void)
@@ -296,7 +296,7 @@ int main(void)
 	CHECK_EQ(cuCtxGetCurrent(&ctx), 0);
 	CHECK(ctx);
 	CHECK_EQ(cublasGetVersion_v2(h, &version), 0);
-	CHECK_EQ(version, 130000);
+	CHECK(version > 130000 && version < 140000);
 	CHECK(!strcmp(cublasGetStatusName(15), "CUBLAS_STATUS_NOT_SUPPORTED"));
 	vectors_S(h), vectors_D(h), vectors_C(h), vectors_Z(h);
 	matrix_vector_S(h), matrix_vector_D(h), matrix_vector_C(h), matrix_vector_Z(h);
@@ -309,7 +309,6 @@ int main(void)
 	test_copies();
 	test_null_pointers(h);
 	test_thread(h);
-	CHECK_EQ(cublasSgbmv_v2(h), 15);
 	CHECK_EQ(cublasInit(), 15);
 	CHECK_EQ(cublasXtCreate(NULL), 15);
 	CHECK_EQ(cublasDestroy_v2(h), 0);

@@ -23,7 +23,6 @@ int cublasGetVersion_v2(handle h, int *version);
 const char *cublasGetStatusName(int status);
 int cublasSetVector(int n, int size, const void *x, int incx, void *y, int incy);
 int cublasGetMatrix(int rows, int cols, int size, const void *a, int lda, void *b, int ldb);
-int cublasSgbmv_v2(handle h);
 int cublasInit(void);
 int cublasXtCreate(void *handle);
 int cublasGemmEx(handle h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int at, int lda,

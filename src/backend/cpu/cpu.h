@@ -36,3 +36,6 @@ CUresult cpu_load(const struct engine_piece *pieces, unsigned n, const struct en
 void cpu_unload(struct code *code);
 void cpu_measure(struct code *code, const struct image_kernel *kernel);
 CUresult cpu_init_globals(struct code *code, const uint64_t *addresses, bool managed);
+
+/* blas.c: run the kernel of cuBLAS, which is not interpreted. */
+CUresult cpu_launch_blas(const struct launch *l);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backend/soft/texture/texture.h"
+#include "blas/job.h"
 #include "ptx/interp/interp.h"
 #include "wire/trace.h"
 
@@ -183,8 +184,11 @@ static CUresult cpu_launch(struct code *code, const struct image_kernel *kernel,
 		.deadline = l->deadline,
 	};
 	struct interp_kernel *k;
-	CUresult r = kernel_find(run.code, kernel, &k);
+	CUresult r;
 
+	if (!strcmp(kernel->name, BLAS_KERNEL))
+		return cpu_launch_blas(l);
+	r = kernel_find(run.code, kernel, &k);
 	if (r)
 		return r;
 	r = (CUresult)interp_launch(k, &il);

@@ -1,5 +1,5 @@
 /* Weak definitions of all functions of cuBLAS; the implemented ones override them. */
-#include "blas/blas.h"
+#include "blas/api/blas.h"
 
 #define NAME(name) \
 	BLAS_EXPORT __attribute__((weak)) cublasStatus_t name(void); \
@@ -7,5 +7,5 @@
 	{ \
 		return blas_missing(#name); \
 	}
-#define TEXT(name) /* handle.c */
-#include "blas/names.def"
+#define TEXT(name) /* status.c */
+#include "blas/api/names.def"

@@ -1,0 +1,38 @@
+/* cuBLAS's kernel, which is compiled code of ours: see blas/job.h. */
+#include "backend/cpu/cpu.h"
+
+#include "blas/work/work.h"
+
+struct blas_parallel {
+	void (*fn)(void *data, uint64_t i);
+	void *data;
+};
+
+static void run_index(void *arg, uint64_t i, unsigned who)
+{
+	const struct blas_parallel *p = arg;
+
+	(void)who;
+	p->fn(p->data, i);
+}
+
+static void parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), void *data)
+{
+	struct blas_parallel p = {fn, data};
+
+	(void)arg;
+	soft_parallel(n, run_index, &p);
+}
+
+static bool accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
+{
+	(void)arg;
+	return soft_accessible(addr, base, size);
+}
+
+CUresult cpu_launch_blas(const struct launch *l)
+{
+	const struct blas_host host = {.threads = soft_parallelism(), .parallel = parallel, .accessible = accessible};
+
+	return blas_work(l->params, l->params_size, &host);
+}
