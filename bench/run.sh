@@ -15,6 +15,9 @@ until [ "$(grep -c 'listening on' "$dir/log")" = 2 ]; do sleep 0.1; done
 sed -n 's/.*listening on //p' "$dir/log" | while read -r address; do
 	GANGWAY_DEVICE=$address "$build/bench/bench-remote" | sed "s/^/${address%%:*} /"
 done
+echo "# kernels on the CPU device against C, OpenMP and PoCL; milliseconds, minimum (median)"
+INSTALL=1 "$(dirname "$0")/cpu/run.sh" "$build"
+[ $? = 1 ] && exit 1
 echo "# start-up cost for a program that does not use CUDA"
 "$build/bench/bench-start" "$build/bin/gangway" || exit 1
 echo "# On a machine with a GPU: bench/gpu/compare.sh $build nvidia"
