@@ -49,8 +49,12 @@ void loaded_context_ended(struct session *s, CUcontext context);
 
 #define IMAGE_STORE_SHARE 16 /* one client may fill this part of the store */
 
-/* Mapped, with a NUL behind: image->size + 1 bytes; NULL: not stored. */
-void *image_store_find(struct session *s, const struct wire_image *name);
+/*
+ * The bytes, on the heap, with a NUL behind: image->size + 1 bytes.  Their hash is the image's name, whatever another worker has
+ * done to the folder.  NULL: not stored, damaged, or no memory.  The cost is that of one copy and one hash, once for each
+ * image and session.
+ */
+uint8_t *image_store_find(struct session *s, const struct wire_image *name);
 void image_store_add(struct session *s, const struct wire_image *name, const void *bytes);
 
 /* ---- variables.c ---- */

@@ -1,9 +1,10 @@
 /*
  * Keeps images that clients have sent for later clients: one file for each content, named by its hash.
  *
- * The folder belongs to the server's user alone (0700, not a link), so a worker of this user has hashed each file
- * before it was stored; files appear complete, by rename.  Without such a folder no image is kept, and everything
- * still works.
+ * The folder belongs to the server's user alone (0700, not a link).  Nevertheless no file is trusted: all workers of this
+ * user can write to the folder, and a client may have taken one over.  So a worker copies each file into memory of its own and
+ * compares the hash of the copy with the name; a mapping could change after the comparison.  Files appear complete, by rename.
+ * Without such a folder no image is kept, and everything still works.
  *
  * The store is bounded as a whole, and each client can fill only a part of it: a client that loads one image after
  * another does not drive out those of all others.
@@ -14,12 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "server/code/code.h"
+#include "server/worker/log.h"
+#include "util/hash.h"
 
 #define NAME_CHARS (2 * HASH_BYTES)
+#define READ_CHUNK (256u << 10) /* is hashed while it is in the processor's cache */
 
 static int folder_open(void)
 {
@@ -62,26 +65,59 @@ static void image_file_name(const struct wire_image *image, char name[NAME_CHARS
 		snprintf(name + 2 * i, 3, "%02x", image->hash[i]);
 }
 
-/* A file holds one NUL more than its image, for PTX text. */
-void *image_store_find(struct session *s, const struct wire_image *image)
+/* The bytes of the file if their hash is the image's name, with a NUL behind, on the heap; NULL: see errno. */
+static uint8_t *file_read_verified(int fd, const struct wire_image *image)
+{
+	uint8_t *bytes = malloc(image->size + 1), hash[HASH_BYTES];
+	struct hash h;
+	uint64_t used = 0;
+
+	if (!bytes)
+		return NULL;
+	hash_init(&h, sizeof hash);
+	while (used < image->size) {
+		uint64_t left = image->size - used;
+		ssize_t n = read(fd, bytes + used, left < READ_CHUNK ? left : READ_CHUNK);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		hash_add(&h, bytes + used, (size_t)n);
+		used += (uint64_t)n;
+	}
+	hash_finish(&h, hash);
+	bytes[image->size] = 0;
+	if (used == image->size && !memcmp(hash, image->hash, sizeof hash))
+		return bytes;
+	free(bytes);
+	errno = EBADMSG;
+	return NULL;
+}
+
+uint8_t *image_store_find(struct session *s, const struct wire_image *image)
 {
 	char name[NAME_CHARS + 1];
 	struct stat st;
-	void *p = MAP_FAILED;
+	uint8_t *bytes = NULL;
 	int folder = s->image_cache ? folder_get(s) : -1;
 
 	if (folder < 0)
 		return NULL;
 	image_file_name(image, name);
-	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == image->size + 1)
-		p = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p != MAP_FAILED)
+		bytes = file_read_verified(fd, image);
+	else
+		errno = EBADMSG;
+	if (bytes)
 		futimens(fd, NULL); /* folder_make_room() removes the file used longest ago */
+	else
+		log_event("image %s of the store is not used: %s", name,
+			errno == EBADMSG ? "its content does not match its name" : strerror(errno));
 	close(fd);
-	return p == MAP_FAILED ? NULL : p;
+	return bytes;
 }
 
 static bool write_all(int fd, const uint8_t *bytes, size_t size)

@@ -5,7 +5,6 @@
  * idle: a few idle images are kept, because programs load the same code again.  All images count as host memory.
  */
 #include <stdlib.h>
-#include <sys/mman.h>
 #include "server/code/code.h"
 #include "server/quota/account.h"
 
@@ -15,7 +14,7 @@ struct session_image {
 	struct session_image *next; /* in the list of the session, the one used last first */
 	struct wire_image name;
 	const void *complete; /* the bytes; NULL: still arriving */
-	uint8_t *bytes;       /* on the heap; NULL: mapped from the store */
+	uint8_t *bytes;       /* on the heap */
 	uint64_t used;        /* bytes that have arrived */
 	unsigned uses;        /* by loaded code */
 	bool fresh;           /* has not been used since it arrived */
@@ -79,8 +78,6 @@ static struct session_image *image_add(struct session *s, const struct wire_imag
 static void image_forget(struct session *s, struct session_image *i)
 {
 	image_unlink(s, i);
-	if (!i->bytes && i->complete)
-		munmap((void *)i->complete, image_memory(&i->name));
 	free(i->bytes);
 	account_host_give(s->account, image_memory(&i->name));
 	account_objects(s->account, -1);
@@ -120,10 +117,12 @@ static struct session_image *image_from_store(struct session *s, const struct wi
 {
 	struct session_image *i = image_add(s, name);
 
-	if (i && !(i->complete = image_store_find(s, name))) {
+	if (i && !(i->bytes = image_store_find(s, name))) {
 		image_forget(s, i);
 		return NULL;
 	}
+	if (i)
+		i->complete = i->bytes;
 	return i;
 }
 
