@@ -61,6 +61,9 @@ struct party {
 static struct party parties[PARTIES];
 static unsigned nparties = 1;
 static bool life_verbose;
+static struct {
+	unsigned long sequences, operations, sessions;
+} life_played;
 
 /* ---- Reporting ---- */
 
@@ -415,6 +418,7 @@ static void party_start(struct party *p)
 	if (!program)
 		inside_start();
 	memset(p, 0, sizeof *p);
+	life_played.sessions++;
 	party_connect(p, program ? served.address[getenv("LIFETIME_TCP") != NULL] : inside.address);
 	party_listen(p);
 }

@@ -291,10 +291,8 @@ static void memory_freed(struct party *p, struct object *o, uint64_t at, CUresul
 	bool may = o && (o->kind == K_DEVICE || o->kind == K_POOL);
 	struct object *variable = memory_at(p, at);
 
-	if (variable && variable->kind == K_VARIABLE) { /* the worker drops mirrors before it asks the driver */
-		free(variable->agreed);
-		variable->agreed = NULL;
-	}
+	if (variable && variable->kind == K_VARIABLE)
+		mirror_forget(variable);
 	if (o && o->dying) {
 		if (!r)
 			object_kill(o); /* the pending command had run */
@@ -766,6 +764,8 @@ static void pointer_ask(struct party *p)
 
 static void life_exit(void)
 {
+	printf("%lu operations in %lu sequences and %lu sessions\n", life_played.operations, life_played.sequences,
+		life_played.sessions);
 	if (inside.address[0] == 'u')
 		unlink(inside.address + 5);
 	if (inside.folder[0])

@@ -133,8 +133,20 @@ static bool objects_full(void)
 	return n < 4;
 }
 
+/*
+ * The exporter has freed memory that an importer still maps. CUDA leaves its content undefined. The CPU device gives the
+ * pages back, so that the importer reads zeros and never what the exporter allocates next.
+ */
+static void content_orphan(struct content *c)
+{
+	memset(c->data, 0, c->size);
+	memset(c->known, !unsettled, c->size);
+}
+
 static void object_kill(struct object *o)
 {
+	if (o->exported)
+		content_orphan(o->content);
 	if (o->address && o->kind < K_RESERVED)
 		graves[ngraves++ % GRAVES] = (struct grave){o->address, o->size};
 	if (o->view)
@@ -167,13 +179,18 @@ static struct object *memory_at(struct party *p, uint64_t address)
 	return NULL;
 }
 
+static void mirror_forget(struct object *o)
+{
+	free(o->agreed);
+	o->agreed = NULL;
+}
+
 /* A graph or a pending launch with a kernel of the module keeps the module, and with it its variables. */
 static void variable_keep(struct object *o)
 {
 	o->kept = true;
 	o->context = -1;
-	free(o->agreed);
-	o->agreed = NULL;
+	mirror_forget(o);
 }
 
 /* A context has ended, and the objects in it. */
@@ -192,6 +209,16 @@ static void context_kill(struct party *p, int context)
 	}
 	p->context[context].epoch++;
 	memset(p->context[context].stream, 0, sizeof p->context[context].stream);
+}
+
+/* The worker drops mirrors before it asks the driver, which may refuse. */
+static void module_forget_mirrors(const struct object *m)
+{
+	for (int i = 0; i < OBJECTS; i++) {
+		struct object *o = &objects[i];
+		if (o->kind == K_VARIABLE && o->party == m->party && o->owner == m->id)
+			mirror_forget(o);
+	}
 }
 
 static void module_kill(struct object *m)

@@ -381,6 +381,7 @@ static void module_unload(struct party *p)
 	p->holding = false;
 	CUresult r = ask(p, p->context[o->context].id, NR_cuModuleUnload, &a, sizeof a, NULL, 0);
 	must_succeed(p, r, "cuModuleUnload");
+	module_forget_mirrors(o);
 	if (!r)
 		module_kill(o);
 }
@@ -453,8 +454,7 @@ static void mirror_remove(struct party *p)
 	a.address = o->address;
 	if (ask(p, p->context[0].id, WIRE_MIRROR_DROP, &a, sizeof a, NULL, 0))
 		life_fail("a live mirror at %#llx is unknown", (unsigned long long)a.address);
-	free(o->agreed);
-	o->agreed = NULL;
+	mirror_forget(o);
 }
 
 /* Bytes for memory that is no mirror are ignored. */

@@ -90,6 +90,7 @@ static void operation_run(struct party *p)
 	for (size_t i = 0; i < OPERATIONS; i++) {
 		if (at < operations[i].weight) {
 			life_note("%d: %s", (int)(p - parties), operations[i].name);
+			life_played.operations++;
 			operations[i].run(p);
 			return;
 		}
@@ -161,6 +162,7 @@ static void life_init(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	life_init();
+	life_played.sequences++;
 	choices_begin(data, size, SEQUENCE);
 	unsettled = false;
 	ngraves = 0;
