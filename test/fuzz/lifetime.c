@@ -8,7 +8,7 @@
  *	input	up to 8 bytes: the seed of a random sequence; more: two bytes for each choice
  *
  * LIFETIME_SERVER=build/bin/gangway: two clients of a real server, which also share memory with each other. LIFETIME_TCP:
- * over TCP. LIFETIME_VERBOSE: prints each operation.
+ * over TCP. LIFETIME_VERBOSE: prints each operation. LIFETIME_HOLD: a failure waits for a debugger.
  */
 #include "life_model.h"
 #include "life_memory.h"
