@@ -25,10 +25,10 @@
 #include "wire/protocol.h"
 
 #define PARTIES  2
-#define CONTEXTS 3 /* of a party: the primary context and two others */
-#define STREAMS  3 /* of a context */
+#define CONTEXTS 3      /* of a party: the primary context and two others */
+#define STREAMS  3      /* of a context */
 #define STUCK_MS 240000 /* a machine with ten other busy processes is slow */
-#define WAKE_MS  20 /* a thread of our client posts WIRE_WAKE before it sleeps */
+#define WAKE_MS  20     /* a thread of our client posts WIRE_WAKE before it sleeps */
 #define ARENA    (1u << 20)
 
 struct life_stream {
