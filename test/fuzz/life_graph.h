@@ -216,6 +216,10 @@ static void graph_launch(struct party *p)
 	life_note("   verdict %d, result %d, %u steps", v, r, n);
 	bool ended = exec_context_ended(x);
 	uint32_t epoch = c->epoch;
+	for (unsigned i = 0; i < n && v != ALIVE; i++)
+		step_forget(p, &x->step[i]); /* before a context is lost, as in step_done() */
+	if (x->nsteps > STEPS)
+		party_forget(p);
 	if (ended) {
 		unsettled = true; /* errors of any context are expected */
 		all_settle(p);

@@ -245,6 +245,9 @@ static void step_done(struct party *p, struct life_context *c, struct life_strea
 		g->nsteps++; /* more than STEPS: the outcome of a launch is open, and party_forget() follows it */
 		return;
 	}
+	if (v !=
+		ALIVE) /* before the context is lost, and with it the address of memory that the other party still has */
+		step_forget(p, t);
 	if (!unsettled && t->kind == STEP_KERNEL) {
 		int k = (int)(c - p->context);
 		CUresult error = context_settle(p, c);
@@ -258,8 +261,6 @@ static void step_done(struct party *p, struct life_context *c, struct life_strea
 	}
 	if (v == ALIVE)
 		step_apply(p, t);
-	else
-		step_forget(p, t);
 }
 
 static void work_copy(struct party *p)
