@@ -162,8 +162,8 @@ static void host_memory_calls(void)
 
 static void pointer_calls(void)
 {
-	CUpointer_attribute kinds[3] = {CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-		CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+	CUpointer_attribute kinds[3] = {
+		CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
 	uint64_t *values = malloc(sizeof *values * 3);
 	void *to[3] = {&values[0], &values[1], &values[2]};
 
@@ -346,7 +346,8 @@ static void other_calls(void)
 		break;
 	case 2:
 		if (!cuMemCreate(&memory, 2 << 20, &prop, 0)) {
-			if (!cuMemExportToShareableHandle(&fd, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) && fd >= 0)
+			if (!cuMemExportToShareableHandle(&fd, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) &&
+				fd >= 0)
 				close(fd);
 			cuMemRelease(memory);
 		}
@@ -393,9 +394,9 @@ static void *watch(void *arg)
 
 static void replies_exit(void)
 {
-	printf("%lu lies: %lu bytes, %lu results, %lu sizes, %lu words, %lu descriptors, %lu repeated; %d host calls\n", lies->told,
-		lies->kinds[LIE_BYTES], lies->kinds[LIE_RESULT], lies->kinds[LIE_SIZE], lies->kinds[LIE_WORD],
-		lies->kinds[LIE_DESCRIPTOR], lies->kinds[LIE_AGAIN], host_calls);
+	printf("%lu lies: %lu bytes, %lu results, %lu sizes, %lu words, %lu descriptors, %lu repeated; %d host calls\n",
+		lies->told, lies->kinds[LIE_BYTES], lies->kinds[LIE_RESULT], lies->kinds[LIE_SIZE],
+		lies->kinds[LIE_WORD], lies->kinds[LIE_DESCRIPTOR], lies->kinds[LIE_AGAIN], host_calls);
 }
 
 static void replies_start(void)
@@ -458,8 +459,8 @@ static void session_end(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const calls[])(void) = {memory_calls, memory_calls, host_memory_calls, pointer_calls, stream_calls,
-		stream_calls, code_calls, code_calls, graph_calls, other_calls, link_calls};
+	static void (*const calls[])(void) = {memory_calls, memory_calls, host_memory_calls, pointer_calls,
+		stream_calls, stream_calls, code_calls, code_calls, graph_calls, other_calls, link_calls};
 	size_t n;
 
 	if (!lies)

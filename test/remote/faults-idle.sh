@@ -20,9 +20,13 @@ measure() { # LABEL
 	used=$(($(ticks $all) - before))
 	echo "$1: $used ticks of 10 ms in 2 s, $(echo $all | wc -w) processes"
 }
+# Up to three measurements: once in a while a timer or the kernel's own work costs a process some ticks.
 measure_idle() {
-	measure "$1"
-	[ "$used" -le 6 ] || fail "$1: $used ticks in 2 s, expected at most 6"
+	for try in 1 2 3; do
+		measure "$1"
+		[ "$used" -gt 6 ] || return 0
+	done
+	fail "$1: $used ticks in 2 s, expected at most 6"
 }
 serve
 hold waits wait
