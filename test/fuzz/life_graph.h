@@ -199,6 +199,15 @@ static CUresult contexts_lose_failed(struct party *p, CUresult r)
 	return r;
 }
 
+static bool exec_leaves_context(struct party *p, const struct object *x)
+{
+	for (unsigned i = 0; i < x->nsteps && i < STEPS; i++)
+		if (x->step[i].kind == STEP_KERNEL &&
+			kernel_leaves_context(p, &x->step[i], (int)(x->step[i].context - p->context)))
+			return true;
+	return false;
+}
+
 static void graph_launch(struct party *p)
 {
 	struct object *x = object_choose(p, 1u << K_EXEC);
@@ -207,7 +216,7 @@ static void graph_launch(struct party *p)
 	struct life_stream *s = stream_choose(c);
 	struct wire_cuGraphLaunch a = {.hStream = s->id};
 
-	if (!x || s->capturing)
+	if (!x || s->capturing || exec_leaves_context(p, x))
 		return;
 	a.hGraph = x->id;
 	enum verdict v = exec_judge(p, x);

@@ -387,6 +387,21 @@ static void module_unload(struct party *p)
 		module_kill(o);
 }
 
+/*
+ * Does the kernel touch memory of another context?  In CUDA it cannot.  On the CPU device it can, but the end of that context
+ * does not wait for the kernel.
+ */
+static bool kernel_leaves_context(struct party *p, const struct step *t, int context)
+{
+	for (int i = 0; i < OBJECTS; i++) {
+		struct object *o = &objects[i];
+		if (is_memory(o) && o->party == p && o->context >= 0 && o->context != context &&
+			o->address < t->dst.what + t->width && t->dst.what < o->address + o->size)
+			return true;
+	}
+	return false;
+}
+
 static void work_launch(struct party *p)
 {
 	struct object *m = object_choose(p, 1u << K_MODULE);
@@ -402,11 +417,14 @@ static void work_launch(struct party *p)
 		return;
 	struct life_context *c = &p->context[m->context];
 	struct life_stream *s = stream_choose(c);
+	t.dst.what = r.address;
+	if (kernel_leaves_context(p, &t, m->context))
+		return;
 	a.head.function = t.function = m->function;
 	for (int i = 0; i < OBJECTS; i++)
 		objects[i].used |= objects[i].kind == K_VARIABLE && objects[i].party == p && objects[i].owner == m->id;
 	a.head.stream = s->id;
-	a.address = t.dst.what = r.address;
+	a.address = r.address;
 	a.n = (uint32_t)t.width;
 	a.v = t.value = choose(256);
 	CUresult result = post(p, c, WIRE_LAUNCH, &a, sizeof a, NULL, 0);
