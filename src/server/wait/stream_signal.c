@@ -162,6 +162,18 @@ void serve_sync(const struct cuda_ops *ops, struct msg *m)
  * The client has gone to sleep on a word that the device will write without waking it: a wait thread must.  If the
  * stream has been destroyed meanwhile, the call that destroyed it has asked for a wake-up already.
  */
+/*
+ * An event that is recorded in such a stream becomes part of a capture, and looking at the event invalidates the capture.
+ * All other errors, such as that of a kernel, are for the event to report.
+ */
+static bool stream_captured(const struct cuda_ops *ops, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult r = ops->cuStreamIsCapturing(stream, &status);
+
+	return r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || (!r && status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
 void serve_wake(const struct cuda_ops *ops, struct msg *m)
 {
 	struct wire_sync a;
@@ -169,7 +181,6 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m)
 	bool known = false;
 	CUresult r;
 
-	(void)ops;
 	msg_args(m, &a, sizeof a);
 	if (ended_stream_signalled(m, &a))
 		return;
@@ -189,6 +200,11 @@ void serve_wake(const struct cuda_ops *ops, struct msg *m)
 	}
 	if (msg_bad(m))
 		return;
+	/* The capture has begun after the word's value was posted. */
+	if (a.kind == WIRE_SYNC_STREAM && stream_captured(ops, stream)) {
+		wait_threads_add_word(m->session->wait_threads, a.word, a.value);
+		return;
+	}
 	r = wait_threads_add(m->session->wait_threads, stream, a.word, a.value, NULL);
 	if (r)
 		signal_failed(m->session, a.word, a.value, r);

@@ -13,8 +13,8 @@
 struct queued_wait {
 	struct queued_wait *next;
 	CUcontext context;
-	uint64_t life; /* of the context: async_error_life() */
-	CUevent event;
+	uint64_t life;   /* of the context: async_error_life() */
+	CUevent event;   /* NULL: the word itself is watched */
 	CUresult failed; /* the event could not be recorded: why */
 	uint32_t word, value;
 	bool has_piece;
@@ -152,6 +152,19 @@ static void wait_complete(struct session *s, struct queued_wait *w)
 	free(w);
 }
 
+#define WATCH_NS     1000000000u
+#define WATCH_GAP_NS 100000
+
+static void word_watch(struct session *s, struct queued_wait *w)
+{
+	uint64_t end = wait_now() + WATCH_NS;
+
+	while (!word_reached(s->link, w->word, w->value) && wait_now() < end)
+		nanosleep(&(struct timespec){.tv_nsec = WATCH_GAP_NS}, NULL);
+	word_wake(s->link, w->word, NULL, 0);
+	free(w);
+}
+
 static void *wait_thread_run(void *arg)
 {
 	struct wait_threads *t = arg;
@@ -159,7 +172,10 @@ static void *wait_thread_run(void *arg)
 	for (;;) {
 		struct queued_wait *w = wait_next(t);
 		uint32_t word = w->word;
-		wait_complete(t->session, w);
+		if (w->event || w->failed)
+			wait_complete(t->session, w);
+		else
+			word_watch(t->session, w);
 		word_done(t, word); /* this thread takes the word's next wait itself, if no other does */
 	}
 	return NULL;
@@ -257,4 +273,16 @@ CUresult wait_threads_add(
 		w->failed = ops->cuEventRecord(w->event, stream);
 	/* A failure goes through the queue, too: after earlier output, and in the word's order. */
 	return wait_queue(t, w) ? CUDA_SUCCESS : wait_here(t, w);
+}
+
+void wait_threads_add_word(struct wait_threads *t, uint32_t word, uint32_t value)
+{
+	struct queued_wait *w = word < t->nwords ? calloc(1, sizeof *w) : NULL;
+
+	if (!w)
+		return;
+	w->word = word;
+	w->value = value;
+	if (!wait_queue(t, w))
+		free(w);
 }

@@ -27,3 +27,9 @@ bool wait_threads_busy(struct wait_threads *t);
  */
 CUresult wait_threads_add(
 	struct wait_threads *t, CUstream stream, uint32_t word, uint32_t value, const struct piece *piece);
+
+/*
+ * Wake the word's sleepers when the device has set it to the value, or after a second: the client then asks again.  For a
+ * stream that is being captured, in which no event can be recorded.
+ */
+void wait_threads_add_word(struct wait_threads *t, uint32_t word, uint32_t value);

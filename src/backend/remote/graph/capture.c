@@ -226,9 +226,11 @@ CUresult remote_cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mod
 		return r;
 	if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
+	stream_word_lock(s);
 	r = call_cuStreamBeginCapture_v2(handle, CU_STREAM_CAPTURE_MODE_RELAXED);
 	if (!r && (r = capture_begin(s, mode)) && !call_cuStreamEndCapture(handle, &unwanted))
 		call_cuGraphDestroy(unwanted);
+	stream_word_unlock(s);
 	return r;
 }
 
@@ -247,8 +249,12 @@ CUresult remote_cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, cons
 		return r;
 	if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
+	stream_word_lock(s);
 	r = call_cuStreamBeginCaptureToGraph(handle, graph, dependencies, data, n, CU_STREAM_CAPTURE_MODE_RELAXED);
-	return r ? r : capture_begin(s, mode);
+	if (!r)
+		r = capture_begin(s, mode);
+	stream_word_unlock(s);
+	return r;
 }
 
 /* Only the thread that began a capture may end it, unless its mode is relaxed. */

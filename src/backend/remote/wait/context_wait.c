@@ -29,8 +29,11 @@ static CUresult context_wait_streams(struct context *c, bool captured)
 
 	do {
 		n = context_busy_streams(c, busy, captured);
-		for (int i = 0; i < n && !r; i++)
+		for (int i = 0; i < n && !r; i++) {
 			r = stream_synchronize(busy[i]);
+			if (r == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && !captured)
+				r = CUDA_SUCCESS; /* its capture has begun meanwhile */
+		}
 	} while (n == BUSY_STREAMS && !r);
 	return r;
 }

@@ -331,13 +331,17 @@ CUresult remote_cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int 
 		return CUDA_ERROR_ILLEGAL_STATE;
 	pthread_mutex_lock(&e->lock); /* until the wait is posted: it is for the record that the fields describe */
 	capture_id = e->capture_id;
+	if (capture_id)
+		stream_word_lock(s);
 	r = call_cuStreamWaitEvent(stream, handle, flags);
+	if (!r && capture_id && !s->capturing)
+		capture_join(s, capture_id);
+	if (capture_id)
+		stream_word_unlock(s);
 	if (!r && !capture_id && !s->capturing && !e->foreign && e->stream)
 		stream_note_waits(s, e->stream, e->posted);
 	pthread_mutex_unlock(&e->lock);
 	if (!r && capture_id && !client->captures)
 		r = call_flush(); /* the capture has ended, and its event cannot be waited for: report that now */
-	if (!r && capture_id && !s->capturing)
-		capture_join(s, capture_id);
 	return r;
 }

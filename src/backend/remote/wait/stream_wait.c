@@ -12,6 +12,11 @@ void stream_word_lock_next(struct stream *s, uint32_t *value)
 	*value = ++s->signal.value;
 }
 
+void stream_word_lock(struct stream *s)
+{
+	pthread_mutex_lock(&s->lock);
+}
+
 void stream_word_unlock(struct stream *s)
 {
 	pthread_mutex_unlock(&s->lock);
@@ -208,6 +213,11 @@ CUresult stream_synchronize(struct stream *s)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	stream_mark_take(s, &mark);
 	stream_word_lock_next(s, &value);
+	if (s->capturing) { /* another thread has begun to capture meanwhile */
+		s->signal.value--;
+		stream_word_unlock(s);
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	}
 	if (s->destroyed) {
 		s->signal.value--;
 		stream_word_unlock(s);

@@ -147,6 +147,11 @@ void stream_forget_waits(struct stream *s);
  * --s->signal.value.
  */
 void stream_word_lock_next(struct stream *s, uint32_t *value);
+/*
+ * Keeps the word as it is.  A capture begins under this lock, until s->capturing is set: a thread that posts the word's next
+ * value under the lock would have the server record it in the captured stream, which invalidates the capture.
+ */
+void stream_word_lock(struct stream *s);
 void stream_word_unlock(struct stream *s);
 CUresult stream_word_unlock_wait(struct stream *s, uint32_t value); /* unlocks, then waits for the value */
 CUresult stream_word_wait(struct stream *s, uint32_t value);
