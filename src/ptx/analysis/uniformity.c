@@ -152,9 +152,8 @@ static struct ptx_shape load_shape(const struct uniformity *u, const struct ptx_
 	const struct ptx_operand *a = &in->ops[1];
 	const struct ptx_function *f = u->f;
 
-	if (in->m.space == PTX_PARAM)
-		return f->is_entry && a->reg == PTX_NOREG && a->var && a->var->owner == f &&
-				       a->var->offset < f->param_size
+	if (in->m.space == PTX_PARAM) /* a function names no other function's parameters */
+		return f->is_entry && a->reg == PTX_NOREG && a->var && a->var->offset < f->param_size
 			       ? shape_uniform
 			       : shape_varying;
 	if (in->m.space == PTX_LOCAL || (a->reg == PTX_NOREG && a->var && a->var->space == PTX_LOCAL))
@@ -240,10 +239,12 @@ static struct ptx_shape result_shape(const struct uniformity *u, const struct pt
 		return load_shape(u, in);
 	case PTX_OP_vote:
 	case PTX_OP_vote_ballot:
-	case PTX_OP_activemask:
-	case PTX_OP_redux:
+	case PTX_OP_redux: /* several groups of lanes may name different members */
+		return in->nops > 2 && !shape_is_uniform(operand_shape(u, &in->ops[2])) ? shape_varying : shape_uniform;
 	case PTX_OP_bar_red:
 	case PTX_OP_barrier_red:
+		return shape_is_uniform(operand_shape(u, &in->ops[1])) ? shape_uniform : shape_varying;
+	case PTX_OP_activemask:
 		return shape_uniform;
 	case PTX_OP_shfl: /* the predicate result (source lane in range) is varying */
 		return in->ops[1].kind == PTX_O_REG ? shape_varying : sources_shape(u, in);

@@ -99,7 +99,9 @@ struct compiler {
 	uint32_t *entries; /* decoded instructions at which code may be entered */
 	LLVMBasicBlockRef *entry_blocks;
 	uint32_t nentries, nsites;
-	bool partial_exit; /* lanes may exit before others do */
+	bool partial_exit;     /* lanes may exit before others do */
+	bool flushes;          /* subnormal floats are flushed, in f32 arithmetic with .ftz: the rule in this kernel */
+	LLVMValueRef mxcsr[2]; /* the default, and the one for flushing; NULL if the kernel does not flush */
 
 	/* the current instruction */
 	uint32_t block, index;
@@ -221,6 +223,10 @@ LLVMValueRef cached(struct compiler *c, enum cached_kind kind, uint32_t at);
 LLVMValueRef call_helper(struct compiler *c, size_t field, LLVMTypeRef result, LLVMValueRef *args, unsigned nargs);
 const struct xinst *decoded(const struct compiler *c, uint32_t index); /* the last xinst of an instruction */
 
+/* True if float arithmetic and comparisons of this type and .ftz can run in the kernel's mode. */
+bool float_mode_fits(const struct compiler *c, unsigned type, bool ftz);
+void emit_float_mode(struct compiler *c, bool flush); /* around all code but the compiled one */
+
 /* ---- fallback.c: execution by the interpreter, and returning to it ---- */
 void store_register(struct compiler *c, uint32_t reg, LLVMValueRef lanes); /* lanes: NULL for all */
 void load_register(struct compiler *c, uint32_t reg);                      /* at an entry point */
@@ -245,7 +251,7 @@ bool may_wait(const struct ptx_inst *in); /* the kernel may wait for other threa
 int compile_emit(struct compiler *c);
 
 typedef bool emitter(struct compiler *c, const struct ptx_inst *in);
-emitter emit_move, emit_int, emit_bits, emit_float, emit_compare, emit_cvt, emit_memory, emit_warp;
+emitter emit_move, emit_int, emit_bits, emit_float, emit_compare, emit_cvt, emit_memory, emit_atomic, emit_warp;
 
 /* ---- compile.c ---- */
 int jit_compile(const struct jit_request *r, struct jit_object *out, char *why, size_t size);

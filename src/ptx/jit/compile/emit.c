@@ -5,7 +5,7 @@
 #include <string.h>
 
 static emitter *const emitters[] = {
-	emit_move, emit_int, emit_bits, emit_float, emit_compare, emit_cvt, emit_memory, emit_warp};
+	emit_move, emit_int, emit_bits, emit_float, emit_compare, emit_cvt, emit_memory, emit_atomic, emit_warp};
 
 /* ---- the prologue ----------------------------------------------------------------------------------- */
 
@@ -52,6 +52,17 @@ static void make_vars(struct compiler *c)
 	LLVMBuildStore(c->b, LLVMConstInt(c->i32, POLL_INTERVAL, 0), c->poll_var);
 }
 
+static void make_float_mode(struct compiler *c)
+{
+	static const uint32_t value[] = {0x1f80, 0x9fc0}; /* all exceptions masked; and FTZ, DAZ */
+
+	for (int i = 0; i < 2; i++) {
+		c->mxcsr[i] = make_var(c, c->i32);
+		LLVMBuildStore(c->b, LLVMConstInt(c->i32, value[i], 0), c->mxcsr[i]);
+	}
+	emit_float_mode(c, true);
+}
+
 static void set_attribute(struct compiler *c, const char *name, const char *value)
 {
 	LLVMAddAttributeAtIndex(c->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -69,6 +80,8 @@ static void make_function(struct compiler *c)
 	set_attribute(c, "target-cpu", c->request->cpu);
 	set_attribute(c, "target-features", c->request->features);
 	set_attribute(c, "prefer-vector-width", "512");
+	if (c->flushes)
+		set_attribute(c, "denormal-fp-math-f32", "preserve-sign,preserve-sign");
 	c->warp = LLVMGetParam(c->fn, 0);
 	LLVMPositionBuilderAtEnd(c->b, LLVMAppendBasicBlockInContext(c->context, c->fn, "entry"));
 }
@@ -101,6 +114,24 @@ static void load_live(struct compiler *c)
 		mask = LLVMBuildSelect(c->b, start, all, mask, "");
 	}
 	LLVMBuildStore(c->b, LLVMBuildBitCast(c->b, mask, c->v1, ""), c->live_var);
+}
+
+static bool is_float_arithmetic(const struct ptx_inst *in)
+{
+	switch (in->op) {
+	case PTX_OP_add:
+	case PTX_OP_sub:
+	case PTX_OP_mul:
+	case PTX_OP_mad:
+	case PTX_OP_fma:
+	case PTX_OP_div:
+	case PTX_OP_min:
+	case PTX_OP_max:
+	case PTX_OP_setp:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------- */
@@ -218,7 +249,7 @@ static void emit_dispatch(struct compiler *c, LLVMBasicBlockRef dispatch)
 		LLVMAddCase(s, LLVMConstInt(c->i32, i, 0), c->entry_blocks[i]);
 }
 
-/* An exit under a condition, or while lanes wait elsewhere. */
+/* An exit under a condition, while lanes wait elsewhere, or in a function that is called. */
 static bool has_partial_exit(const struct compiler *c)
 {
 	for (uint32_t i = 0; i < c->norder; i++) {
@@ -226,6 +257,9 @@ static bool has_partial_exit(const struct compiler *c)
 		const struct ptx_inst *in = &c->f->insts[k->end - 1];
 		bool exits = in->op == PTX_OP_ret || in->op == PTX_OP_exit;
 
+		for (uint32_t n = k->first; n < k->end; n++)
+			if (c->f->insts[n].op == PTX_OP_call)
+				return true;
 		for (uint32_t n = 0; n < k->nsucc; n++)
 			exits |= block_only_exits(c, k->succ[n]);
 		if (exits && (in->guard != PTX_NOREG || !block_alone(c, c->order[i])))
@@ -247,15 +281,33 @@ static void note_spinning_loops(struct compiler *c)
 	}
 }
 
+/* The majority decides. */
+static bool prefers_flushing(const struct compiler *c)
+{
+	uint32_t with = 0, without = 0;
+
+	for (uint32_t i = 0; i < c->f->ninsts; i++) {
+		const struct ptx_mods *m = &c->f->insts[i].m;
+
+		if (m->type[0] == PTX_F32 && m->ftz)
+			with++;
+		else if (m->type[0] == PTX_F64 || (m->type[0] == PTX_F32 && is_float_arithmetic(&c->f->insts[i])))
+			without++;
+	}
+	return with > without;
+}
+
 int compile_emit(struct compiler *c)
 {
 	LLVMBasicBlockRef prologue, dispatch;
 
 	make_types(c);
 	c->partial_exit = has_partial_exit(c);
+	c->flushes = prefers_flushing(c);
 	note_spinning_loops(c);
 	make_function(c);
 	make_vars(c);
+	make_float_mode(c);
 	load_pointers(c);
 	load_live(c);
 	prologue = LLVMGetInsertBlock(c->b);

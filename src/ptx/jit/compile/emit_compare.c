@@ -69,7 +69,7 @@ static LLVMValueRef compare(struct compiler *c, const struct ptx_inst *in, unsig
 	LLVMRealPredicate fp = float_predicate(in->m.cmp);
 
 	if (type == PTX_F32 || type == PTX_F64) {
-		if (in->m.ftz || fp == LLVMRealPredicateFalse)
+		if (!float_mode_fits(c, type, in->m.ftz) || fp == LLVMRealPredicateFalse)
 			return NULL;
 		return LLVMBuildFCmp(c->b, fp, src_float(c, a), src_float(c, a + 1), "");
 	}

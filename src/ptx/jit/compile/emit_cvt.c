@@ -74,7 +74,9 @@ static bool emit_float_to_int(struct compiler *c, const struct ptx_inst *in)
 	LLVMTypeRef types[2];
 	LLVMValueRef v, r;
 
-	if (in->m.ftz || (bits == 64 && !c->scalar && c->request->isa < JIT_ISA_V4))
+	if ((in->m.ftz || c->flushes) && in->m.rnd != PTX_RZI && in->m.rnd != PTX_RNI)
+		return false; /* a subnormal may round to 1 */
+	if ((bits == 64 && !c->scalar && c->request->isa < JIT_ISA_V4))
 		return false;
 	v = round_integral(c, src_float(c, 1), in->m.rnd);
 	types[0] = like(v, int_type(c, bits));

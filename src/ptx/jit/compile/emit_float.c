@@ -1,11 +1,11 @@
-/* f32 and f64 arithmetic, rounded to nearest. Other rounding modes and flushing (.ftz) are left to the interpreter. */
+/* f32 and f64 arithmetic, rounded to nearest. Other rounding modes are left to the interpreter. */
 #include "ptx/jit/compile/compile.h"
 
 static bool is_plain(const struct ptx_inst *in)
 {
 	const struct ptx_mods *m = &in->m;
 
-	return (m->type[0] == PTX_F32 || m->type[0] == PTX_F64) && !m->ftz && m->rnd != PTX_RZ && m->rnd != PTX_RM &&
+	return (m->type[0] == PTX_F32 || m->type[0] == PTX_F64) && m->rnd != PTX_RZ && m->rnd != PTX_RM &&
 	       m->rnd != PTX_RP && !m->nan && !m->xorsign;
 }
 
@@ -39,6 +39,8 @@ static bool emit_arithmetic(struct compiler *c, const struct ptx_inst *in)
 {
 	LLVMValueRef v;
 
+	if (!float_mode_fits(c, in->m.type[0], in->m.ftz))
+		return false;
 	switch (in->op) {
 	case PTX_OP_add:
 		v = LLVMBuildFAdd(c->b, src_float(c, 1), src_float(c, 2), "");
@@ -81,10 +83,23 @@ static LLVMValueRef canonical_f32(struct compiler *c, LLVMValueRef v)
 	return LLVMBuildSelect(c->b, is_nan, constant(c, t, 0x7fffffff), v, "");
 }
 
+/* A source as bits; .ftz: a subnormal becomes a zero of its sign. */
+static LLVMValueRef flushed_bits(struct compiler *c, unsigned k)
+{
+	LLVMValueRef v = src(c, k), normal;
+	LLVMTypeRef t = LLVMTypeOf(v);
+
+	if (!c->in->m.ftz)
+		return v;
+	normal = LLVMBuildAnd(c->b, v, constant(c, t, 0x7f800000), "");
+	normal = LLVMBuildICmp(c->b, LLVMIntNE, normal, LLVMConstNull(t), "");
+	return LLVMBuildSelect(c->b, normal, v, LLVMBuildAnd(c->b, v, constant(c, t, 0x80000000), ""), "");
+}
+
 static bool emit_sign(struct compiler *c, const struct ptx_inst *in)
 {
 	bool wide = in->m.type[0] == PTX_F64;
-	LLVMValueRef v = src(c, 1);
+	LLVMValueRef v = flushed_bits(c, 1);
 	uint64_t sign = wide ? UINT64_C(1) << 63 : UINT64_C(1) << 31;
 
 	if (in->op == PTX_OP_abs)
@@ -101,10 +116,10 @@ static bool emit_min_max(struct compiler *c, const struct ptx_inst *in)
 	bool max = in->op == PTX_OP_max, wide = in->m.type[0] == PTX_F64;
 	LLVMValueRef a, b, fa, fb, less, more, same, r, nan;
 
-	if (in->nops > 3)
+	if (in->nops > 3 || (c->flushes && !in->m.ftz))
 		return false;
-	a = src(c, 1);
-	b = src(c, 2);
+	a = flushed_bits(c, 1);
+	b = flushed_bits(c, 2);
 	fa = bitcast(c, a, wide ? c->f64 : c->f32);
 	fb = bitcast(c, b, wide ? c->f64 : c->f32);
 	less = LLVMBuildFCmp(c->b, max ? LLVMRealOGT : LLVMRealOLT, fa, fb, "");

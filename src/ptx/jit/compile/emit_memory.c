@@ -12,39 +12,23 @@
  * An address is one scalar for all lanes, the scalar of lane 0 with a stride, or a vector.  Offsets from the base of the
  * memory are rotated right by log2 of the access's size before they are compared: misaligned ones become large.
  */
-#include "ptx/jit/compile/compile.h"
+#include "ptx/jit/compile/access.h"
 
 #include <string.h>
-
-struct access_plan {
-	const struct xinst *x;
-	const struct ptx_operand *value; /* a register or a vector of registers */
-	bool store;
-	unsigned bytes; /* of an element in memory */
-	unsigned n;     /* elements */
-	unsigned align; /* log2 of the size of one lane's access */
-	uint32_t site;  /* NO_SLOT, or the access site */
-	bool is_signed;
-	LLVMValueRef scalar; /* address or offset of lane 0; NULL: it is a vector */
-	LLVMValueRef vector;
-	int64_t stride; /* between lanes; 0: uniform */
-	LLVMValueRef mask;
-};
 
 static unsigned lane_bytes(const struct access_plan *p)
 {
 	return p->bytes * p->n;
 }
 
-/* The bytes from the first one of any lane to the last. */
-static uint64_t access_span(const struct access_plan *p)
+uint64_t access_span(const struct access_plan *p)
 {
 	return (uint64_t)(p->stride < 0 ? -p->stride : p->stride) * (LANES - 1) + lane_bytes(p);
 }
 
 /* ---- addresses -------------------------------------------------------------------------------------- */
 
-static bool find_address(struct compiler *c, struct access_plan *p, const struct ptx_operand *o, unsigned bits)
+bool access_address(struct compiler *c, struct access_plan *p, const struct ptx_operand *o, unsigned bits)
 {
 	LLVMTypeRef t = int_type(c, bits);
 	LLVMValueRef v;
@@ -154,7 +138,7 @@ static void write_element(struct compiler *c, const struct access_plan *p, unsig
 		reg_write(c, o->reg, resize(c, v, reg_bits(c, o->reg), p->is_signed));
 }
 
-static LLVMValueRef pointer(struct compiler *c, LLVMValueRef base, LLVMValueRef offset)
+LLVMValueRef access_pointer(struct compiler *c, LLVMValueRef base, LLVMValueRef offset)
 {
 	if (!base)
 		return LLVMBuildIntToPtr(c->b, offset, is_vector(offset) ? lanes_of(c->ptr) : c->ptr, "");
@@ -298,9 +282,9 @@ enum move { MOVE_UNIFORM, MOVE_DENSE, MOVE_INTERLEAVED, MOVE_SCATTERED, MOVE_NON
 
 static enum move choose_move(const struct compiler *c, const struct access_plan *p)
 {
-	bool global = p->x->access == ACCESS_GLOBAL;
+	bool global = p->access == ACCESS_GLOBAL;
 
-	if (p->x->access == ACCESS_LOCAL)
+	if (p->access == ACCESS_LOCAL)
 		return p->scalar && !p->stride && has_gather(c, p->bytes) ? MOVE_SCATTERED : MOVE_NONE;
 	if (p->scalar && !p->stride)
 		return p->n == 1 || !global ? MOVE_UNIFORM : MOVE_NONE;
@@ -318,9 +302,9 @@ static bool needs_all_lanes(const struct compiler *c, const struct access_plan *
 	return m == MOVE_INTERLEAVED || (m == MOVE_DENSE && !has_masked(c, p->bytes));
 }
 
-static LLVMValueRef check_access(struct compiler *c, struct access_plan *p)
+LLVMValueRef access_check(struct compiler *c, struct access_plan *p)
 {
-	switch (p->x->access) {
+	switch (p->access) {
 	case ACCESS_GLOBAL:
 		return check_global(c, p);
 	case ACCESS_SHARED:
@@ -335,7 +319,7 @@ static LLVMValueRef lane_pointers(struct compiler *c, const struct access_plan *
 {
 	LLVMValueRef v = p->vector, step;
 
-	if (p->x->access == ACCESS_LOCAL) {
+	if (p->access == ACCESS_LOCAL) {
 		v = LLVMBuildMul(c->b, splat(c, cached(c, CACHED_LOCAL_SIZE, 0)), lane_offsets(c, c->i64, 1), "");
 		step = p->scalar;
 		base = LLVMBuildGEP2(c->b, c->i8, base, &step, 1, "");
@@ -344,30 +328,30 @@ static LLVMValueRef lane_pointers(struct compiler *c, const struct access_plan *
 	if (!v)
 		v = LLVMBuildAdd(
 			c->b, splat(c, p->scalar), lane_offsets(c, LLVMTypeOf(p->scalar), (uint64_t)p->stride), "");
-	return pointer(c, base, v);
+	return access_pointer(c, base, v);
 }
 
 static void move_data(struct compiler *c, const struct access_plan *p, enum move m)
 {
-	LLVMValueRef base = p->x->access == ACCESS_SHARED  ? cached(c, CACHED_SHARED, 0)
-			    : p->x->access == ACCESS_LOCAL ? cached(c, CACHED_LOCAL, 0)
-							   : NULL;
+	LLVMValueRef base = p->access == ACCESS_SHARED  ? cached(c, CACHED_SHARED, 0)
+			    : p->access == ACCESS_LOCAL ? cached(c, CACHED_LOCAL, 0)
+							: NULL;
 
 	switch (m) {
 	case MOVE_UNIFORM:
 		if (p->store)
-			store_uniform(c, p, pointer(c, base, p->scalar));
+			store_uniform(c, p, access_pointer(c, base, p->scalar));
 		else
-			load_uniform(c, p, pointer(c, base, p->scalar));
+			load_uniform(c, p, access_pointer(c, base, p->scalar));
 		break;
 	case MOVE_DENSE:
-		move_dense(c, p, pointer(c, base, p->scalar));
+		move_dense(c, p, access_pointer(c, base, p->scalar));
 		break;
 	case MOVE_INTERLEAVED:
 		if (p->store)
-			store_interleaved(c, p, pointer(c, base, p->scalar));
+			store_interleaved(c, p, access_pointer(c, base, p->scalar));
 		else
-			load_interleaved(c, p, pointer(c, base, p->scalar));
+			load_interleaved(c, p, access_pointer(c, base, p->scalar));
 		break;
 	default:
 		move_scattered(c, p, lane_pointers(c, p, base));
@@ -376,8 +360,7 @@ static void move_data(struct compiler *c, const struct access_plan *p, enum move
 
 /* ---- instructions ----------------------------------------------------------------------------------- */
 
-/* The budget is charged for accesses by which a kernel may wait. */
-static void charge_spin(struct compiler *c)
+void access_charge(struct compiler *c)
 {
 	LLVMValueRef n = field_load(c, c->b, c->i32, c->warp, offsetof(struct warp, budget));
 
@@ -400,7 +383,7 @@ static void emit_checked(struct compiler *c, struct access_plan *p, enum move m)
 		LLVMBuildCondBr(c->b, mask_any(c, p->mask), start, done);
 		LLVMPositionBuilderAtEnd(c->b, start);
 	}
-	ok = check_access(c, p);
+	ok = access_check(c, p);
 	if (needs_all_lanes(c, p, m))
 		ok = LLVMBuildAnd(c->b, ok,
 			LLVMBuildICmp(c->b, LLVMIntEQ, mask_bits(c, p->mask), LLVMConstAllOnes(c->i32), ""), "");
@@ -410,7 +393,7 @@ static void emit_checked(struct compiler *c, struct access_plan *p, enum move m)
 	LLVMBuildBr(c->b, done);
 	LLVMPositionBuilderAtEnd(c->b, fast);
 	if (c->in->m.sem > PTX_WEAK && !p->store)
-		charge_spin(c);
+		access_charge(c);
 	move_data(c, p, m);
 	LLVMBuildBr(c->b, done);
 	LLVMPositionBuilderAtEnd(c->b, done);
@@ -451,6 +434,7 @@ static bool emit_access(struct compiler *c, const struct ptx_inst *in)
 	unsigned type = in->m.type[0];
 	enum move m;
 
+	p.access = p.x->access;
 	p.value = &in->ops[p.store ? 1 : 0];
 	p.bytes = ptx_type_bits(type) / 8;
 	p.n = p.value->kind == PTX_O_VEC ? p.value->n : 1;
@@ -458,11 +442,11 @@ static bool emit_access(struct compiler *c, const struct ptx_inst *in)
 	if (p.bytes < 1 || p.bytes > 8 || !values_fit(c, &p) || (p.n & (p.n - 1)))
 		return false;
 	p.align = (unsigned)__builtin_ctz(lane_bytes(&p));
-	if (p.x->access == ACCESS_PARAM)
+	if (p.access == ACCESS_PARAM)
 		return emit_parameter(c, &p);
-	if (p.x->access == ACCESS_ANY || (in->m.sem > PTX_WEAK && p.x->access != ACCESS_SHARED))
+	if (p.access == ACCESS_ANY || (in->m.sem > PTX_WEAK && p.access != ACCESS_SHARED))
 		return false;
-	if (!find_address(c, &p, &in->ops[p.store ? 0 : 1], p.x->access == ACCESS_SHARED ? 32 : 64))
+	if (!access_address(c, &p, &in->ops[p.store ? 0 : 1], p.access == ACCESS_SHARED ? 32 : 64))
 		return false;
 	m = choose_move(c, &p);
 	if (m == MOVE_NONE)

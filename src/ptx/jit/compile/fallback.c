@@ -105,8 +105,10 @@ static void execute_decoded(struct compiler *c, uint32_t at)
 	LLVMValueRef x = inst_pointer(c, at), fn = field_load(c, c->b, c->ptr, x, offsetof(struct xinst, run));
 	LLVMTypeRef types[] = {c->ptr, c->ptr};
 
+	emit_float_mode(c, false);
 	LLVMBuildCall2(c->b, LLVMFunctionType(LLVMVoidTypeInContext(c->context), types, 2, 0), fn,
 		(LLVMValueRef[]){c->warp, x}, 2, "");
+	emit_float_mode(c, true);
 }
 
 static void execute_access(struct compiler *c, uint32_t at, uint32_t site, unsigned align, uint64_t span)
@@ -202,6 +204,7 @@ void live_before(const struct compiler *c, uint32_t index, uint64_t *set)
 
 void emit_return(struct compiler *c, unsigned status)
 {
+	emit_float_mode(c, false);
 	LLVMBuildRet(c->b, LLVMConstInt(c->i32, status, 0));
 }
 

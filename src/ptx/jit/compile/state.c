@@ -84,6 +84,21 @@ LLVMValueRef cached(struct compiler *c, enum cached_kind kind, uint32_t at)
 	return v;
 }
 
+/*
+ * The kernel's mode: most kernels flush either in all f32 arithmetic or in none.  What does not fit is left to the
+ * interpreter.
+ */
+bool float_mode_fits(const struct compiler *c, unsigned type, bool ftz)
+{
+	return type == PTX_F32 ? ftz == c->flushes : !c->flushes;
+}
+
+void emit_float_mode(struct compiler *c, bool flush)
+{
+	if (c->flushes)
+		intrinsic(c, "llvm.x86.sse.ldmxcsr", NULL, 0, &c->mxcsr[flush], 1);
+}
+
 LLVMValueRef call_helper(struct compiler *c, size_t field, LLVMTypeRef result, LLVMValueRef *args, unsigned nargs)
 {
 	LLVMTypeRef types[8];
@@ -91,7 +106,10 @@ LLVMValueRef call_helper(struct compiler *c, size_t field, LLVMTypeRef result, L
 
 	for (unsigned i = 0; i < nargs; i++)
 		types[i] = LLVMTypeOf(args[i]);
-	return LLVMBuildCall2(c->b, LLVMFunctionType(result, types, nargs, 0), fn, args, nargs, "");
+	emit_float_mode(c, false);
+	fn = LLVMBuildCall2(c->b, LLVMFunctionType(result, types, nargs, 0), fn, args, nargs, "");
+	emit_float_mode(c, true);
+	return fn;
 }
 
 const struct xinst *decoded(const struct compiler *c, uint32_t index)
