@@ -153,9 +153,8 @@ static struct ptx_shape load_shape(const struct uniformity *u, const struct ptx_
 	const struct ptx_function *f = u->f;
 
 	if (in->m.space == PTX_PARAM) /* a function names no other function's parameters */
-		return f->is_entry && a->reg == PTX_NOREG && a->var && a->var->offset < f->param_size
-			       ? shape_uniform
-			       : shape_varying;
+		return f->is_entry && a->reg == PTX_NOREG && a->var && a->var->offset < f->param_size ? shape_uniform
+												      : shape_varying;
 	if (in->m.space == PTX_LOCAL || (a->reg == PTX_NOREG && a->var && a->var->space == PTX_LOCAL))
 		return shape_varying;
 	return shape_is_uniform(operand_shape(u, a)) ? shape_uniform : shape_varying;

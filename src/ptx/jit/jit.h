@@ -32,7 +32,8 @@ enum jit_isa { JIT_ISA_V2, JIT_ISA_V3, JIT_ISA_V4, JIT_ISAS };
 enum jit_variant {
 	JIT_ANY,         /* nothing */
 	JIT_FULL,        /* all 32 lanes are live at the kernel's start */
-	JIT_FULL_AFFINE, /* ... and blockDim.x is a multiple of 32 */
+	JIT_FULL_HALVES, /* ... and blockDim.x is a multiple of 16 */
+	JIT_FULL_AFFINE, /* JIT_FULL, and blockDim.x is a multiple of 32 */
 	JIT_VARIANTS
 };
 
@@ -56,7 +57,9 @@ struct jit_request {
 	enum jit_variant variant;
 	enum jit_isa isa;
 	const char *cpu, *features; /* LLVM's names for the target */
-	uint32_t block[3];          /* block shape to specialise on; 0: any */
+	/* JIT_FULL_HALVES: the shapes of registers in each half of a warp, as if that were a warp; else NULL. */
+	const struct ptx_shape *halves;
+	uint32_t block[3]; /* block shape to specialise on; 0: any */
 };
 
 /* The result. The caller frees bytes and entries. */

@@ -16,7 +16,7 @@ static int plugin_compile(const struct jit_request *request, struct jit_object *
 	struct ptx_module module = *request->f->module;
 	struct ptx_function function = *request->f;
 	struct jit_request r = *request;
-	int err;
+	int err = 0;
 
 	*out = (struct jit_object){0};
 	module.arena = arena_create();
@@ -24,7 +24,13 @@ static int plugin_compile(const struct jit_request *request, struct jit_object *
 		return -ENOMEM;
 	function.module = &module;
 	r.f = &function;
-	err = ptx_function_shapes(&function, request->variant == JIT_FULL_AFFINE);
+	if (request->variant == JIT_FULL_HALVES) {
+		/* In 16 lanes %tid.x is affine and the other components are uniform. */
+		err = ptx_function_shapes(&function, true);
+		r.halves = function.shapes;
+	}
+	if (!err)
+		err = ptx_function_shapes(&function, request->variant == JIT_FULL_AFFINE);
 	if (err)
 		snprintf(why, size, "the analysis of %s failed", function.name);
 	else

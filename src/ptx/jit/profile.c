@@ -190,7 +190,7 @@ void profile_add_refusal(struct profile_record *r, const char *why)
 
 void perf_add_code(const char *name, enum jit_variant v, const struct jit_code *code)
 {
-	static const char *const variants[JIT_VARIANTS] = {"any", "full", "affine"};
+	static const char *const variants[JIT_VARIANTS] = {"any", "full", "halves", "affine"};
 	char line[512];
 	int n;
 

@@ -57,7 +57,9 @@ static enum jit_variant launch_variant(const struct interp_launch *l)
 {
 	if (l->block[0] % LANES == 0)
 		return JIT_FULL_AFFINE;
-	return (uint64_t)l->block[0] * l->block[1] * l->block[2] % LANES ? JIT_ANY : JIT_FULL;
+	if ((uint64_t)l->block[0] * l->block[1] * l->block[2] % LANES)
+		return JIT_ANY;
+	return l->block[0] % (LANES / 2) ? JIT_FULL : JIT_FULL_HALVES;
 }
 
 static bool is_worth_compiling(struct jit_kernel *j, unsigned launches, uint64_t work)

@@ -226,7 +226,7 @@ static void emit_block(struct compiler *c, uint32_t b)
 	const struct ptx_block *k = &c->f->blocks[b];
 
 	emit_block_start(c, b);
-	if (is_indexed_target(c, b))
+	if (is_indexed_target(c, b) || (c->loop_of[b] == b && c->loops[b].spins))
 		add_entry(c, k->first, true);
 	for (uint32_t i = k->first; i < k->end && !c->err; i++)
 		emit_instruction(c, i);

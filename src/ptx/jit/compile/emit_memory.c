@@ -276,9 +276,55 @@ static void move_scattered(struct compiler *c, const struct access_plan *p, LLVM
 		write_element(c, p, e, results[e]);
 }
 
+/* The pointer of a half's first lane. */
+static LLVMValueRef half_pointer(struct compiler *c, const struct access_plan *p, LLVMValueRef base, unsigned lane)
+{
+	return access_pointer(c, base, LLVMBuildExtractElement(c->b, p->vector, LLVMConstInt(c->i32, lane, 0), ""));
+}
+
+/* Each half of the warp accesses consecutive elements, or loads one; all lanes are active. */
+static void move_halves(struct compiler *c, const struct access_plan *p, LLVMValueRef base, bool dense)
+{
+	LLVMTypeRef t = int_type(c, p->bytes * 8), half = LLVMVectorType(t, LANES / 2);
+	LLVMValueRef v[2], at, value = p->store ? splat(c, value_element(c, p, 0)) : NULL, index[LANES];
+
+	for (unsigned i = 0; i < LANES; i++)
+		index[i] = LLVMConstInt(c->i32, i, 0);
+	for (unsigned h = 0; h < 2; h++) {
+		at = half_pointer(c, p, base, h * LANES / 2);
+		if (p->store) {
+			v[h] = LLVMBuildShuffleVector(c->b, value, LLVMGetPoison(LLVMTypeOf(value)),
+				LLVMConstVector(index + h * LANES / 2, LANES / 2), "");
+			LLVMSetAlignment(LLVMBuildStore(c->b, v[h], at), p->bytes);
+			continue;
+		}
+		v[h] = LLVMBuildLoad2(c->b, dense ? half : t, at, "");
+		LLVMSetAlignment(v[h], p->bytes);
+		if (!dense) {
+			v[h] = LLVMBuildInsertElement(c->b, LLVMGetPoison(half), v[h], LLVMConstInt(c->i32, 0, 0), "");
+			v[h] = LLVMBuildShuffleVector(
+				c->b, v[h], LLVMGetPoison(half), LLVMConstNull(LLVMVectorType(c->i32, LANES / 2)), "");
+		}
+	}
+	if (!p->store)
+		write_element(c, p, 0, LLVMBuildShuffleVector(c->b, v[0], v[1], LLVMConstVector(index, LANES), ""));
+}
+
 /* ---- plans ------------------------------------------------------------------------------------------ */
 
-enum move { MOVE_UNIFORM, MOVE_DENSE, MOVE_INTERLEAVED, MOVE_SCATTERED, MOVE_NONE };
+enum move { MOVE_UNIFORM, MOVE_DENSE, MOVE_INTERLEAVED, MOVE_HALVES, MOVE_SCATTERED, MOVE_NONE };
+
+/* The stride in each half of the warp, of the address of the current instruction; -1: none is known. */
+static int64_t half_stride(const struct compiler *c)
+{
+	const struct ptx_operand *o = &c->in->ops[c->in->op == PTX_OP_st ? 0 : 1];
+	const struct ptx_shape *s;
+
+	if (!c->request->halves || o->reg == PTX_NOREG)
+		return -1;
+	s = &c->request->halves[o->reg];
+	return s->kind == PTX_SHAPE_VARYING ? -1 : s->kind == PTX_SHAPE_AFFINE ? s->stride : 0;
+}
 
 static enum move choose_move(const struct compiler *c, const struct access_plan *p)
 {
@@ -293,13 +339,16 @@ static enum move choose_move(const struct compiler *c, const struct access_plan 
 			return MOVE_DENSE;
 		return p->n == 2 || p->n == 4 ? MOVE_INTERLEAVED : MOVE_NONE;
 	}
+	if (p->vector && p->n == 1 && half_stride(c) >= 0 &&
+		(half_stride(c) == p->bytes || !(half_stride(c) || p->store)))
+		return MOVE_HALVES;
 	/* Vectors of a lane must be one access if other threads may see them. */
 	return has_gather(c, p->bytes) && (p->n == 1 || !global) && p->n <= 4 ? MOVE_SCATTERED : MOVE_NONE;
 }
 
 static bool needs_all_lanes(const struct compiler *c, const struct access_plan *p, enum move m)
 {
-	return m == MOVE_INTERLEAVED || (m == MOVE_DENSE && !has_masked(c, p->bytes));
+	return m == MOVE_INTERLEAVED || m == MOVE_HALVES || (m == MOVE_DENSE && !has_masked(c, p->bytes));
 }
 
 LLVMValueRef access_check(struct compiler *c, struct access_plan *p)
@@ -352,6 +401,9 @@ static void move_data(struct compiler *c, const struct access_plan *p, enum move
 			store_interleaved(c, p, access_pointer(c, base, p->scalar));
 		else
 			load_interleaved(c, p, access_pointer(c, base, p->scalar));
+		break;
+	case MOVE_HALVES:
+		move_halves(c, p, base, half_stride(c) != 0);
 		break;
 	default:
 		move_scattered(c, p, lane_pointers(c, p, base));
