@@ -325,6 +325,7 @@ static const struct mode {
 	{"stub", mode_stub},
 	{"runtime-header", mode_runtime_header},
 	{"runtime-exports", mode_runtime_exports, true},
+	{"runtime-protos", mode_runtime_protos, true},
 };
 
 int main(int argc, char **argv)

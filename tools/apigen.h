@@ -28,6 +28,7 @@ void mode_complete(void);
 bool runtime_exports(const struct entry *e); /* does the chosen version export it? True for other libraries */
 void mode_runtime_header(void);
 void mode_runtime_exports(void);
+void mode_runtime_protos(void);
 
 /* apitrace.c */
 void mode_trace(void);

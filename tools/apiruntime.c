@@ -86,3 +86,19 @@ void mode_runtime_exports(void)
 	print_head("the exported functions");
 	each_function(print_runtime_export);
 }
+
+static void print_runtime_declaration(const struct entry *e, const char *twin)
+{
+	if (e->route == NONE)
+		return;
+	printf("%s%s%s(", result_type(e), e->name, twin);
+	print_params(e);
+	printf(");\n");
+}
+
+void mode_runtime_protos(void)
+{
+	print_head("prototypes of the exported functions");
+	printf("#pragma once\n\n#include \"abi/%s.h\"\n\n", library);
+	each_function(print_runtime_declaration);
+}

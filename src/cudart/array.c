@@ -39,6 +39,16 @@ cudaError_t rt_cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmappedArray, co
 	return e ? e : from_driver(cuMipmappedArrayCreate(mipmappedArray, &d, numLevels));
 }
 
+cudaError_t rt_cudaFreeArray(cudaArray_t array)
+{
+	return array ? from_driver(cuArrayDestroy(array)) : cudaSuccess;
+}
+
+cudaError_t rt_cudaFreeMipmappedArray(cudaMipmappedArray_t mipmappedArray)
+{
+	return mipmappedArray ? from_driver(cuMipmappedArrayDestroy(mipmappedArray)) : cudaSuccess;
+}
+
 cudaError_t rt_cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned int *flags, cudaArray_t array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;

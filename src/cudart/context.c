@@ -213,9 +213,7 @@ cudaError_t rt_cudaInitDevice(int device, unsigned int deviceFlags, unsigned int
 
 	if (e)
 		return e;
-	if (flags & ~1u) /* cudaInitDeviceFlagsAreValid */
-		return cudaErrorInvalidValue;
-	if (flags) {
+	if (flags & 1) { /* cudaInitDeviceFlagsAreValid */
 		CUresult r = cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags & ~(unsigned)CU_CTX_MAP_HOST);
 		if (r)
 			return from_driver(r);
@@ -262,8 +260,9 @@ cudaError_t rt_cudaGetDeviceFlags(unsigned int *flags)
 	e = device_current(&device);
 	if (e)
 		return e;
-	if (cuCtxGetCurrent(&ctx) || !ctx || cuCtxGetFlags(flags))
-		e = from_driver(cuDevicePrimaryCtxGetState(device, flags, &active));
+	if (!cuCtxGetCurrent(&ctx) && ctx && !cuCtxGetFlags(flags))
+		return cudaSuccess;
+	e = from_driver(cuDevicePrimaryCtxGetState(device, flags, &active));
 	if (!e)
 		*flags |= CU_CTX_MAP_HOST;
 	return e;

@@ -99,19 +99,31 @@ cudaError_t rt_cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size
 
 /* ---- slices ---- */
 
+/* Such a copy succeeds whatever its other parameters are. */
+static bool box_is_empty(const cudaExtent *extent)
+{
+	return !extent->width || !extent->height || !extent->depth;
+}
+
 cudaError_t rt_cudaMemcpy3D(const cudaMemcpy3DParms *p, bool per_thread)
 {
 	CUDA_MEMCPY3D c;
-	cudaError_t e = p ? copy_shape_3d(&c, p) : cudaErrorInvalidValue;
+	cudaError_t e = p ? cudaSuccess : cudaErrorInvalidValue;
 
+	if (e || box_is_empty(&p->extent))
+		return e;
+	e = copy_shape_3d(&c, p);
 	return e ? e : copy_wait(&c, per_thread);
 }
 
 cudaError_t rt_cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream)
 {
 	CUDA_MEMCPY3D c;
-	cudaError_t e = p ? copy_shape_3d(&c, p) : cudaErrorInvalidValue;
+	cudaError_t e = p ? cudaSuccess : cudaErrorInvalidValue;
 
+	if (e || box_is_empty(&p->extent))
+		return e;
+	e = copy_shape_3d(&c, p);
 	return e ? e : copy_queue(&c, stream);
 }
 

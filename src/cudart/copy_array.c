@@ -31,30 +31,40 @@ static cudaError_t copy_run(const struct copy_place *from, const struct copy_pla
 cudaError_t rt_cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
 	size_t width, size_t height, cudaMemcpyKind kind, bool per_thread)
 {
+	if (!dst)
+		return cudaErrorInvalidResourceHandle;
 	return copy_run(IN_MEMORY(src, spitch), IN_ARRAY(dst, wOffset, hOffset), width, height, kind, WAIT);
 }
 
 cudaError_t rt_cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
 	size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
 {
+	if (!dst)
+		return cudaErrorInvalidResourceHandle;
 	return copy_run(IN_MEMORY(src, spitch), IN_ARRAY(dst, wOffset, hOffset), width, height, kind, QUEUE);
 }
 
 cudaError_t rt_cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
 	size_t width, size_t height, cudaMemcpyKind kind, bool per_thread)
 {
+	if (!src)
+		return cudaErrorInvalidResourceHandle;
 	return copy_run(IN_ARRAY(src, wOffset, hOffset), IN_MEMORY(dst, dpitch), width, height, kind, WAIT);
 }
 
 cudaError_t rt_cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset,
 	size_t hOffset, size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
 {
+	if (!src)
+		return cudaErrorInvalidResourceHandle;
 	return copy_run(IN_ARRAY(src, wOffset, hOffset), IN_MEMORY(dst, dpitch), width, height, kind, QUEUE);
 }
 
 cudaError_t rt_cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
 	size_t wOffsetSrc, size_t hOffsetSrc, size_t width, size_t height, cudaMemcpyKind kind, bool per_thread)
 {
+	if (!dst || !src)
+		return cudaErrorInvalidResourceHandle;
 	return copy_run(IN_ARRAY(src, wOffsetSrc, hOffsetSrc), IN_ARRAY(dst, wOffsetDst, hOffsetDst), width, height,
 		kind, WAIT);
 }

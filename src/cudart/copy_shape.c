@@ -61,6 +61,12 @@ cudaError_t copy_shape(CUDA_MEMCPY3D *c, const struct copy_place *from, const st
 	return cudaSuccess;
 }
 
+/* Do the rows and slices of memory have room for the box? The driver checks its position. */
+static bool place_has_room(const struct copy_place *place, const cudaExtent *extent)
+{
+	return extent->width <= place->pitch && (extent->depth < 2 || extent->height <= place->height);
+}
+
 static cudaError_t array_element(cudaArray_t array, size_t *size)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
@@ -89,6 +95,12 @@ cudaError_t copy_shape_3d(CUDA_MEMCPY3D *c, const cudaMemcpy3DParms *p)
 	}
 	if (e)
 		return e;
+	if (!copy_kind_is_valid(p->kind))
+		return cudaErrorInvalidMemcpyDirection;
+	if ((from.array && kind_reads_host(p->kind)) || (to.array && kind_writes_host(p->kind)))
+		return cudaErrorInvalidValue;
+	if (!from.array && !to.array && !(place_has_room(&from, &p->extent) && place_has_room(&to, &p->extent)))
+		return cudaErrorInvalidPitchValue;
 	return copy_shape(c, &from, &to, p->extent.width * element, p->extent.height, p->extent.depth, p->kind);
 }
 
@@ -104,16 +116,15 @@ void copy_shape_to_3d(const CUDA_MEMCPY3D *c, cudaMemcpy3DParms *p)
 		if (!array_element(c->srcArray, &size))
 			element = size;
 	} else {
-		p->srcPtr = (cudaPitchedPtr){from_host ? (void *)c->srcHost : (void *)c->srcDevice, c->srcPitch,
-			c->WidthInBytes, c->srcHeight};
+		p->srcPtr = (cudaPitchedPtr){
+			from_host ? (void *)c->srcHost : (void *)c->srcDevice, c->srcPitch, 0, c->srcHeight};
 	}
 	if (c->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
 		p->dstArray = c->dstArray;
 		if (!array_element(c->dstArray, &size))
 			element = size;
 	} else {
-		p->dstPtr = (cudaPitchedPtr){
-			to_host ? c->dstHost : (void *)c->dstDevice, c->dstPitch, c->WidthInBytes, c->dstHeight};
+		p->dstPtr = (cudaPitchedPtr){to_host ? c->dstHost : (void *)c->dstDevice, c->dstPitch, 0, c->dstHeight};
 	}
 	p->srcPos = (cudaPos){p->srcArray ? c->srcXInBytes / element : c->srcXInBytes, c->srcY, c->srcZ};
 	p->dstPos = (cudaPos){p->dstArray ? c->dstXInBytes / element : c->dstXInBytes, c->dstY, c->dstZ};
@@ -128,7 +139,7 @@ void copy_shape_to_3d(const CUDA_MEMCPY3D *c, cudaMemcpy3DParms *p)
 
 static bool shape_is_flat(const CUDA_MEMCPY3D *c)
 {
-	return c->Depth == 1 && !c->srcZ && !c->dstZ;
+	return c->Depth == 1 && !c->srcZ && !c->dstZ && !c->srcHeight && !c->dstHeight;
 }
 
 static CUDA_MEMCPY2D shape_flatten(const CUDA_MEMCPY3D *c)

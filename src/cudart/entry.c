@@ -7,7 +7,7 @@ static cudaError_t entry_find(const char *symbol, void **function, unsigned vers
 	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
 	CUresult r;
 
-	if (!symbol || !*symbol || !function || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+	if (!symbol || !function || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return cudaErrorInvalidValue;
 	if (flags == CU_GET_PROC_ADDRESS_DEFAULT)
 		flags = per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;

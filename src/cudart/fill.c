@@ -33,6 +33,11 @@ cudaError_t rt_cudaMemset2DAsync(
 	return from_driver(cuMemsetD2D8Async((CUdeviceptr)devPtr, pitch, value, width, height, stream));
 }
 
+static cudaError_t box_check(const cudaPitchedPtr *p, const cudaExtent *extent)
+{
+	return extent->width && extent->depth && extent->height > p->ysize ? cudaErrorInvalidValue : cudaSuccess;
+}
+
 /* How many rows one fill of a box can cover: all of them if the slices leave no rows out. */
 static size_t box_rows(const cudaPitchedPtr *p, const cudaExtent *extent, size_t *slices)
 {
@@ -44,7 +49,7 @@ cudaError_t rt_cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent 
 {
 	size_t slices, rows = box_rows(&pitchedDevPtr, &extent, &slices), stride;
 	char *p = pitchedDevPtr.ptr;
-	cudaError_t e = cudaSuccess;
+	cudaError_t e = box_check(&pitchedDevPtr, &extent);
 
 	stride = pitchedDevPtr.pitch * pitchedDevPtr.ysize;
 	for (size_t i = 0; i < slices && !e; i++)
@@ -56,7 +61,7 @@ cudaError_t rt_cudaMemset3DAsync(cudaPitchedPtr pitchedDevPtr, int value, cudaEx
 {
 	size_t slices, rows = box_rows(&pitchedDevPtr, &extent, &slices), stride;
 	char *p = pitchedDevPtr.ptr;
-	cudaError_t e = cudaSuccess;
+	cudaError_t e = box_check(&pitchedDevPtr, &extent);
 
 	stride = pitchedDevPtr.pitch * pitchedDevPtr.ysize;
 	for (size_t i = 0; i < slices && !e; i++)

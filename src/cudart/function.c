@@ -72,6 +72,8 @@ cudaError_t rt_cudaFuncSetCacheConfig(const void *func, cudaFuncCache cacheConfi
 	int device;
 	cudaError_t e = kernel_prepare(func, &kernel, &device);
 
+	if (e == cudaErrorInvalidResourceHandle && CUDART_MAJOR == 12)
+		return cudaErrorInvalidDeviceFunction;
 	return e ? e : from_driver(cuKernelSetCacheConfig(kernel, cacheConfig, device));
 }
 
@@ -92,6 +94,8 @@ cudaError_t rt_cudaFuncGetName(const char **name, const void *func)
 
 	if (!name)
 		return cudaErrorInvalidValue;
+	if (!func)
+		return cudaErrorInvalidDeviceFunction;
 	if (!registered)
 		return from_driver(cuKernelGetName(name, (CUkernel)func));
 	*name = registered;
@@ -113,13 +117,15 @@ cudaError_t rt_cudaGetFuncBySymbol(cudaFunction_t *functionPtr, const void *symb
 
 	if (!functionPtr)
 		return cudaErrorInvalidValue;
-	e = symbol_kernel(symbolPtr, &kernel);
+	e = symbol_name(symbolPtr) ? symbol_kernel(symbolPtr, &kernel) : cudaErrorInvalidDeviceFunction;
 	return e ? e : from_driver(cuKernelGetFunction(functionPtr, kernel));
 }
 
 cudaError_t rt_cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
 {
-	return kernelPtr ? symbol_kernel(entryFuncAddr, kernelPtr) : cudaErrorInvalidValue;
+	if (!kernelPtr)
+		return cudaErrorInvalidValue;
+	return symbol_name(entryFuncAddr) ? symbol_kernel(entryFuncAddr, kernelPtr) : cudaErrorInvalidDeviceFunction;
 }
 
 /* Devices without double precision are long gone. */

@@ -15,6 +15,8 @@ static cudaError_t kernel_to_driver(const cudaKernelNodeParams *from, CUDA_KERNE
 	CUkernel kernel;
 	cudaError_t e = from ? symbol_kernel(from->func, &kernel) : cudaErrorInvalidValue;
 
+	if (e == cudaErrorSymbolNotFound && CUDART_MAJOR >= 13)
+		return cudaErrorInvalidResourceHandle;
 	if (e)
 		return e;
 	*to = (CUDA_KERNEL_NODE_PARAMS){.func = (CUfunction)kernel,
@@ -141,6 +143,26 @@ cudaError_t rt_cudaGraphExecMemsetNodeSetParams(
 	e = context_current(&ctx);
 	return e ? e : from_driver(cuGraphExecMemsetNodeSetParams(hGraphExec, node, &p, ctx));
 }
+
+/* ---- events ---- */
+
+cudaError_t rt_cudaGraphAddEventRecordNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
+	const cudaGraphNode_t *pDependencies, size_t numDependencies, cudaEvent_t event)
+{
+	if (!event)
+		return cudaErrorInvalidValue;
+	return from_driver(cuGraphAddEventRecordNode(pGraphNode, graph, pDependencies, numDependencies, event));
+}
+
+cudaError_t rt_cudaGraphAddEventWaitNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
+	const cudaGraphNode_t *pDependencies, size_t numDependencies, cudaEvent_t event)
+{
+	if (!event)
+		return cudaErrorInvalidValue;
+	return from_driver(cuGraphAddEventWaitNode(pGraphNode, graph, pDependencies, numDependencies, event));
+}
+
+/* ---- freed memory ---- */
 
 cudaError_t rt_cudaGraphAddMemFreeNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
 	const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dptr)

@@ -36,7 +36,7 @@ static cudaError_t node_put_3d(const struct node_place *place, const cudaMemcpy3
 static cudaError_t node_put_bytes(
 	const struct node_place *place, void *dst, const void *src, size_t count, cudaMemcpyKind kind)
 {
-	struct copy_place from = {.memory = src, .pitch = count}, to = {.memory = dst, .pitch = count};
+	struct copy_place from = {.memory = src}, to = {.memory = dst};
 	CUDA_MEMCPY3D c;
 	cudaError_t e = copy_shape(&c, &from, &to, count, 1, 1, kind);
 

@@ -39,11 +39,46 @@ cudaError_t rt___cudaGetKernel(cudaKernel_t *kernel, const void *hostFun)
 	return symbol_kernel(hostFun, kernel);
 }
 
+#if CUDART_MAJOR == 12
+static bool size_fits(unsigned size, CUdevice_attribute attribute, int device)
+{
+	int most = 0;
+
+	return size && !cuDeviceGetAttribute(&most, attribute, device) && size <= (unsigned)most;
+}
+
+/* Release 12 tells a grid or block that no kernel can have from other bad arguments. */
+static cudaError_t launch_error(CUresult r, const dim3 *grid, const dim3 *block)
+{
+	int device;
+
+	if (r != CUDA_ERROR_INVALID_VALUE || device_current(&device))
+		return from_driver(r);
+	if (size_fits(grid->x, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, device) &&
+		size_fits(grid->y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, device) &&
+		size_fits(grid->z, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, device) &&
+		size_fits(block->x, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, device) &&
+		size_fits(block->y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, device) &&
+		size_fits(block->z, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, device) &&
+		(unsigned long long)block->x * block->y * block->z <= 1024)
+		return cudaErrorInvalidValue;
+	return cudaErrorInvalidConfiguration;
+}
+#else
+static cudaError_t launch_error(CUresult r, const dim3 *grid, const dim3 *block)
+{
+	(void)grid, (void)block;
+	return from_driver(r);
+}
+#endif
+
 cudaError_t rt___cudaLaunchKernel(
 	cudaKernel_t kernel, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
 {
-	return from_driver(cuLaunchKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x, blockDim.y,
-		blockDim.z, sharedMem, stream, args, NULL));
+	CUresult r = cuLaunchKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x, blockDim.y,
+		blockDim.z, sharedMem, stream, args, NULL);
+
+	return launch_error(r, &gridDim, &blockDim);
 }
 
 cudaError_t rt_cudaLaunchKernel(
@@ -63,8 +98,10 @@ cudaError_t rt_cudaLaunchCooperativeKernel(
 
 	if (e)
 		return e;
-	return from_driver(cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
-		blockDim.y, blockDim.z, sharedMem, stream, args));
+	CUresult r = cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
+		blockDim.y, blockDim.z, sharedMem, stream, args);
+
+	return launch_error(r, &gridDim, &blockDim);
 }
 
 cudaError_t rt_cudaLaunchCooperativeKernelMultiDevice(
@@ -107,7 +144,7 @@ cudaError_t rt_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void 
 	c = config_to_driver(config);
 	if (per_thread && !c.hStream)
 		c.hStream = CU_STREAM_PER_THREAD;
-	return from_driver(cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL));
+	return launch_error(cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL), &config->gridDim, &config->blockDim);
 }
 
 /* ---- occupancy ---- */

@@ -65,6 +65,10 @@ cudaError_t rt_cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
 
 	if (!devPtr)
 		return cudaErrorInvalidValue;
+	if (!size) {
+		*devPtr = NULL;
+		return cudaSuccess;
+	}
 	return address_return(cuMemAllocManaged(&p, size, flags), &p, devPtr);
 }
 
@@ -126,6 +130,12 @@ cudaError_t rt_cudaPointerGetAttributes(cudaPointerAttributes *attributes, const
 
 /* ---- advice on managed memory ---- */
 
+/* The device or, for -1, the host. */
+static cudaError_t location_check(int device)
+{
+	return device == CU_DEVICE_CPU ? cudaSuccess : device_check(device);
+}
+
 static cudaMemLocation location_of(int device)
 {
 	return device == CU_DEVICE_CPU ? (cudaMemLocation){CU_MEM_LOCATION_TYPE_HOST, 0}
@@ -139,7 +149,9 @@ cudaError_t rt_cudaMemAdvise_v2(const void *devPtr, size_t count, cudaMemoryAdvi
 
 cudaError_t rt_cudaMemAdvise(const void *devPtr, size_t count, cudaMemoryAdvise advice, int device)
 {
-	return rt_cudaMemAdvise_v2(devPtr, count, advice, location_of(device));
+	cudaError_t e = location_check(device);
+
+	return e ? e : rt_cudaMemAdvise_v2(devPtr, count, advice, location_of(device));
 }
 
 cudaError_t rt_cudaMemPrefetchAsync_v2(
@@ -150,7 +162,9 @@ cudaError_t rt_cudaMemPrefetchAsync_v2(
 
 cudaError_t rt_cudaMemPrefetchAsync(const void *devPtr, size_t count, int dstDevice, cudaStream_t stream)
 {
-	return rt_cudaMemPrefetchAsync_v2(devPtr, count, location_of(dstDevice), 0, stream);
+	cudaError_t e = location_check(dstDevice);
+
+	return e ? e : rt_cudaMemPrefetchAsync_v2(devPtr, count, location_of(dstDevice), 0, stream);
 }
 
 cudaError_t rt_cudaMemPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count, cudaMemLocation *prefetchLocs,

@@ -28,7 +28,7 @@ struct symbol {
 	_Atomic(CUkernel) kernel;      /* NULL until first used */
 	void **pointer;                /* managed: the program's variable that holds the address */
 	size_t size;
-	struct symbol *next_waiting;
+	struct symbol *next_managed, *next_waiting;
 };
 
 struct symbol_table {
@@ -39,7 +39,7 @@ struct symbol_table {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* images, and changes of the table */
 static _Atomic(struct symbol_table *) table;
 static size_t symbol_count;
-static struct symbol *managed_waiting;
+static struct symbol *managed_all, *managed_waiting;
 _Atomic bool managed_waits;
 
 static size_t symbol_hash(const void *host)
@@ -144,19 +144,19 @@ static cudaError_t kernel_load(struct symbol *s, CUkernel *kernel)
 	if (!e)
 		atomic_store_explicit(&s->kernel, *kernel, memory_order_release);
 	pthread_mutex_unlock(&lock);
-	return e == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : e;
+	return e;
 }
 
 cudaError_t symbol_kernel(const void *host, CUkernel *kernel)
 {
 	struct symbol *s = symbol_find(host);
 
-	if (!s) {
+	if (!host)
+		return cudaErrorInvalidDeviceFunction;
+	if (!s || s->kind != SYMBOL_KERNEL) {
 		*kernel = (CUkernel)host; /* the driver checks it */
 		return cudaSuccess;
 	}
-	if (s->kind != SYMBOL_KERNEL)
-		return cudaErrorInvalidDeviceFunction;
 	*kernel = atomic_load_explicit(&s->kernel, memory_order_acquire);
 	return *kernel ? cudaSuccess : kernel_load(s, kernel);
 }
@@ -180,6 +180,16 @@ const char *symbol_name(const void *host)
 	return s && s->kind == SYMBOL_KERNEL ? s->name : NULL;
 }
 
+/* A managed variable is known by its address in managed memory, which is what the program sees as the variable. */
+static struct symbol *managed_find(const void *address)
+{
+	struct symbol *s = managed_all;
+
+	while (s && !(address && *s->pointer == address && atomic_load(&s->image)))
+		s = s->next_managed;
+	return s;
+}
+
 cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size)
 {
 	struct symbol *s = symbol_find(host);
@@ -187,9 +197,13 @@ cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size
 	size_t bytes = 0;
 	cudaError_t e;
 
-	if (!s || s->kind == SYMBOL_KERNEL)
-		return cudaErrorInvalidSymbol;
 	pthread_mutex_lock(&lock);
+	if (!s || s->kind != SYMBOL_VARIABLE)
+		s = managed_find(host);
+	if (!s) {
+		pthread_mutex_unlock(&lock);
+		return cudaErrorInvalidSymbol;
+	}
 	image = atomic_load(&s->image);
 	e = image ? image_load(image) : cudaErrorInvalidSymbol;
 	if (!e && s->kind == SYMBOL_MANAGED)
@@ -199,7 +213,7 @@ cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size
 	pthread_mutex_unlock(&lock);
 	if (size)
 		*size = bytes;
-	return e == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : e;
+	return e == cudaErrorSymbolNotFound && CUDART_MAJOR == 12 ? cudaErrorInvalidSymbol : e;
 }
 
 cudaError_t managed_load(void)
@@ -293,6 +307,8 @@ void rt___cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress
 		return;
 	s->pointer = hostVarPtrAddress;
 	pthread_mutex_lock(&lock);
+	s->next_managed = managed_all;
+	managed_all = s;
 	s->next_waiting = managed_waiting;
 	managed_waiting = s;
 	atomic_store(&managed_waits, true);

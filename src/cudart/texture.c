@@ -116,6 +116,47 @@ static void view_from_driver(const CUDA_RESOURCE_VIEW_DESC *from, cudaResourceVi
 		.lastLayer = from->lastLayer};
 }
 
+static CUresult resource_format(const CUDA_RESOURCE_DESC *r, CUarray_format *format)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d;
+	CUarray array = r->res.array.hArray;
+	CUresult e = CUDA_SUCCESS;
+
+	if (r->resType == CU_RESOURCE_TYPE_LINEAR || r->resType == CU_RESOURCE_TYPE_PITCH2D) {
+		*format = r->resType == CU_RESOURCE_TYPE_LINEAR ? r->res.linear.format : r->res.pitch2D.format;
+		return CUDA_SUCCESS;
+	}
+	if (r->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+		e = cuMipmappedArrayGetLevel(&array, r->res.mipmap.hMipmappedArray, 0);
+	if (!e)
+		e = cuArray3DGetDescriptor_v2(&d, array);
+	if (!e)
+		*format = d.Format;
+	return e;
+}
+
+/*
+ * Only integers of 8 and 16 bits can be read as fractions, and normalized formats as nothing else. Integers that are read
+ * as such cannot be filtered.
+ */
+static cudaError_t texture_check(const CUDA_RESOURCE_DESC *r, const cudaTextureDesc *t)
+{
+	CUarray_format format = CU_AD_FORMAT_MAX;
+	CUresult e = resource_format(r, &format);
+	bool wide = format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32;
+	bool integer = format <= CU_AD_FORMAT_SIGNED_INT32;
+	bool fraction = format >= CU_AD_FORMAT_UNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4;
+
+	if (e)
+		return from_driver(e);
+	if (t->filterMode == CU_TR_FILTER_MODE_LINEAR && integer && (wide || t->readMode == cudaReadModeElementType))
+		return cudaErrorInvalidFilterSetting;
+	if (fraction ? t->readMode == cudaReadModeElementType
+		     : t->readMode == cudaReadModeNormalizedFloat && (wide || !integer))
+		return cudaErrorInvalidNormSetting;
+	return cudaSuccess;
+}
+
 cudaError_t rt_cudaCreateTextureObject(cudaTextureObject_t *pTexObject, const cudaResourceDesc *pResDesc,
 	const cudaTextureDesc *pTexDesc, const cudaResourceViewDesc *pResViewDesc)
 {
@@ -124,9 +165,13 @@ cudaError_t rt_cudaCreateTextureObject(cudaTextureObject_t *pTexObject, const cu
 	CUDA_TEXTURE_DESC texture;
 	cudaError_t e;
 
-	if (!pTexObject || !pResDesc || !pTexDesc)
+	if (!pTexObject || !pResDesc)
 		return cudaErrorInvalidValue;
+	if (!pTexDesc)
+		return cudaErrorInvalidResourceHandle;
 	e = resource_to_driver(pResDesc, &resource);
+	if (!e)
+		e = texture_check(&resource, pTexDesc);
 	if (e)
 		return e;
 	texture_to_driver(pTexDesc, &texture);

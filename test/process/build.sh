@@ -28,6 +28,11 @@ rdc) compile rdc -rdc=true -DRDC runtime.cu part.cu ;;
 packed) compile packed -Xfatbin -compress-all --compress-mode=size runtime.cu part.cu ;;
 forks) compile forks forks.cu ;;
 exits) compile exits exits.cu ;;
+shared-per-thread) compile shared-per-thread -cudart shared --default-stream per-thread runtime.cu part.cu ;;
+shared-rdc) compile shared-rdc -cudart shared -rdc=true -DRDC runtime.cu part.cu ;;
+shared-forks) compile shared-forks -cudart shared forks.cu ;;
+shared-exits) compile shared-exits -cudart shared exits.cu ;;
+shared-renew) compile shared-renew -cudart shared renew.cu ;;
 renew) compile renew renew.cu ;;
 sass) compile sass -gencode arch=compute_90,code=sm_90 sass.cu ;;
 two)
