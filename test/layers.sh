@@ -26,7 +26,7 @@ backend:   wire transport image ptx cuda host loader blas
 front:     wire backend cuda transport
 server:    wire transport backend image ptx cuda host
 top:       transport
-cli:       audit backend server wire transport image top cuda host loader
+cli:       audit backend server wire transport image ptx top cuda host loader
 RULES
 
 # room: rooms of the same folder that it may use.  Rooms without a line may use all; files beside the rooms are not checked.

@@ -2,7 +2,8 @@
  * libgangway-follow.so: keeps Gangway in programs that are started with a new environment.
  *
  * ld.so calls la_symbind when a call to execve or posix_spawn is bound to libc; the call then goes through exec.c, a call
- * to system or popen through shell.c, and a call to dlmopen through space.c. No other binding changes, no symbol is
+ * to system or popen through shell.c, and a call to dlmopen through space.c. On a CPU device, two functions of NVRTC go
+ * through nvrtc.c. No other binding changes, no symbol is
  * defined over another, and no other call becomes slower.
  *
  * An environment that still names us is left alone. Otherwise LD_AUDIT, GLIBC_TUNABLES and the GANGWAY_ variables with
@@ -16,6 +17,7 @@
 #include "audit/base.h"
 #include "audit/follow.h"
 #include "audit/got.h"
+#include "audit/nvrtc.h"
 #include "audit/shell.h"
 #include "audit/space.h"
 
@@ -57,6 +59,7 @@ EXPORT unsigned la_version(unsigned version)
 	for (char **e = start_environment; nkept && *e; e++)
 		if (text_starts(*e, "GANGWAY_") || text_starts(*e, "GLIBC_TUNABLES="))
 			keep_variable(*e);
+	nvrtc_start();
 	return nkept && answer_start() ? version : 0;
 }
 
@@ -126,10 +129,10 @@ void follow_join(char *const *env, struct follow_room room, const char **joined,
 
 static bool is_replaced(const char *name)
 {
-	return exec_is_replaced(name) || shell_is_replaced(name) || space_is_replaced(name);
+	return exec_is_replaced(name) || shell_is_replaced(name) || space_is_replaced(name) || nvrtc_is_replaced(name);
 }
 
-/* Audit bindings from all objects to libc, in the base namespace only: others have a libc and errno of their own. */
+/* Audit bindings from all objects to libc, and on a CPU device to NVRTC, in the base namespace only: others have a libc and errno of their own. */
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
 	(void)cookie;
@@ -138,6 +141,8 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 	exec_object_loaded(map);
 	if (text_equal(text_last_part(map->l_name), "libc.so.6"))
 		return LA_FLG_BINDTO;
+	if (nvrtc_is_library(map->l_name))
+		return LA_FLG_BINDTO | LA_FLG_BINDFROM;
 	got_redirect(map, is_replaced);
 	return LA_FLG_BINDFROM;
 }
@@ -145,6 +150,8 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 EXPORT uintptr_t la_symbind64(
 	Elf64_Sym *sym, unsigned index, uintptr_t *by, uintptr_t *in, unsigned *flags, const char *name)
 {
-	(void)index, (void)by, (void)in, (void)flags;
+	(void)index, (void)by, (void)flags;
+	if (nvrtc_is_replaced(name))
+		return nvrtc_replace(name, (const struct link_map *)*in, sym->st_value);
 	return space_replace(name, shell_replace(name, exec_replace(name, sym->st_value)));
 }

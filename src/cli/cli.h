@@ -14,6 +14,7 @@ int cmd_config(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_install(int argc, char **argv);
+int cmd_ptxas(int argc, char **argv); /* started as ptxas, not as gangway ptxas */
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_smi(int argc, char **argv);

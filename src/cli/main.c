@@ -118,18 +118,32 @@ static int print_command_help(const char *name)
 	return c ? c->run(2, argv) : unknown_command(name);
 }
 
-/* Was this program started as nvidia-smi, through the link in our folder (gangway-run(1))? */
-static bool called_as_smi(const char *name)
-{
-	const char *slash = strrchr(name, '/');
+/* The programs that are links to this one in our folders (gangway-run(1)). */
+static const struct applet {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} applets[] = {
+	{"nvidia-smi", cmd_smi},
+	{"ptxas", cmd_ptxas},
+	{"ptxas-blackwell", cmd_ptxas},
+};
 
-	return !strcmp(slash ? slash + 1 : name, "nvidia-smi");
+static const struct applet *applet_find(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+
+	for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
+		if (!strcmp(slash ? slash + 1 : program, applets[i].name))
+			return &applets[i];
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc > 0 && called_as_smi(argv[0]))
-		return cmd_smi(argc, argv);
+	const struct applet *applet = argc > 0 ? applet_find(argv[0]) : NULL;
+
+	if (applet)
+		return applet->run(argc, argv);
 	if (argc < 2)
 		return cli_usage("", "no command given");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

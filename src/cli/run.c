@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "backend/vendor.h"
 #include "cli/cli.h"
+#include "cli/compilers.h"
 #include "cli/follow/follow.h"
 #include "loader/program.h"
 #include "cli/environment.h"
@@ -191,13 +192,15 @@ static int path_add_smi(const char *dir)
 	return r;
 }
 
-static int run_program(char **argv, bool follow)
+static int run_program(char **argv, const char *device, bool follow)
 {
 	struct program program;
 	char dir[PATH_MAX], hint[PATH_MAX + 64];
 
 	if (cli_require_libraries(dir, sizeof dir))
 		return 1;
+	if (path_add_smi(dir) || (compilers_needed(dir, device) && compilers_set(dir)))
+		return cli_fail("out of memory");
 	program_inspect(argv[0], &program);
 	int r = check_program(&program, argv[0]);
 	if (r)
@@ -206,8 +209,6 @@ static int run_program(char **argv, bool follow)
 	r = environment_set(dir, &program);
 	if (r)
 		return r;
-	if (path_add_smi(dir))
-		return cli_fail("out of memory");
 	if (follow)
 		return follow_all(argv);
 	execvp(argv[0], argv);
@@ -276,5 +277,5 @@ int cmd_run(int argc, char **argv)
 	}
 	if (isatty(STDERR_FILENO))
 		setenv("GANGWAY_PROGRESS", "1", 0);
-	return run_program(argv + optind, follow);
+	return run_program(argv + optind, device, follow);
 }

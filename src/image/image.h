@@ -65,6 +65,9 @@ bool image_within(const void *data, size_t size);
  */
 int image_set_write(const struct image_span *parts, unsigned n, void **data, size_t *size);
 
+/* Writes a cubin or PTX text as a fatbin with one entry, malloc'ed. Every CUDA driver accepts it. Errors: as above. */
+int image_fatbin_write(const struct image_span *part, void **data, size_t *size);
+
 /*
  * Calls found() for each fatbin in a host object file or an archive of object files. The first value other than 0 that
  * found() returns ends the walk and is returned. -EINVAL: malformed, or neither an object nor an archive.

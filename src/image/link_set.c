@@ -166,3 +166,18 @@ int image_set_write(const struct image_span *parts, unsigned n, void **data, siz
 		free(*data);
 	return r;
 }
+
+int image_fatbin_write(const struct image_span *part, void **data, size_t *size)
+{
+	int r = image_sniff(part->data, part->size) == IMAGE_FATBIN ? -EINVAL : measure_part(part, size);
+
+	if (r)
+		return r;
+	*data = calloc(1, *size);
+	if (!*data)
+		return -ENOMEM;
+	r = write_part(*data, part);
+	if (r)
+		free(*data);
+	return r;
+}
