@@ -46,17 +46,23 @@ static const struct {
 	[JIT_ISA_V4] = {"v4", "x86-64-v4", "-prefer-256-bit", has_v4, 64},
 };
 
-enum jit_isa jit_target_isa(void)
+bool jit_target_allows(enum jit_isa isa)
 {
 	const char *limit = secure_getenv("GANGWAY_CPU_ISA");
-	int isa = JIT_ISA_V4;
 
 	for (int i = 0; limit && i < JIT_ISAS; i++)
 		if (!strcmp(limit, isas[i].name))
-			isa = i;
-	while (isa > JIT_ISA_V2 && !isas[isa].offered())
+			return (int)isa <= i;
+	return true;
+}
+
+enum jit_isa jit_target_isa(void)
+{
+	enum jit_isa isa = JIT_ISA_V4;
+
+	while (isa > JIT_ISA_V2 && (!jit_target_allows(isa) || !isas[isa].offered()))
 		isa--;
-	return (enum jit_isa)isa;
+	return isa;
 }
 
 #ifdef __x86_64__

@@ -14,6 +14,7 @@ struct jit_target {
 	unsigned vector_bytes; /* of the widest register */
 };
 
-enum jit_isa jit_target_isa(void); /* what code is made for in this process */
+enum jit_isa jit_target_isa(void);        /* what code is made for in this process */
+bool jit_target_allows(enum jit_isa isa); /* GANGWAY_CPU_ISA does not forbid it; the processor may lack it */
 /* The facts about one instruction set, with the further features that this processor has. */
 void jit_target_describe(enum jit_isa isa, struct jit_target *t);

@@ -1,6 +1,7 @@
 /* Selects the copy of the kernels, and of ld and st, for the instruction set of this processor. */
 #include "ptx/interp/core.h"
 #include "ptx/interp/level.h"
+#include "ptx/jit/target.h"
 
 #define CHOICES(level) \
 	exec_fn alu_choose_##level(const struct ptx_inst *in); \
@@ -18,14 +19,15 @@ CHOICES(avx512)
 
 static bool has_avx512(void)
 {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
+	return jit_target_allows(JIT_ISA_V4) && __builtin_cpu_supports("avx512f") &&
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+	       __builtin_cpu_supports("fma");
 }
 
 static bool has_avx2(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-	       __builtin_cpu_supports("popcnt");
+	return jit_target_allows(JIT_ISA_V3) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 #endif
 

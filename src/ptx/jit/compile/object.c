@@ -64,7 +64,7 @@ static int copy_object(struct compiler *c, LLVMMemoryBufferRef buffer, struct ji
 /* GANGWAY_JIT_DUMP, a folder: for people who work on the compiler. */
 static void dump_module(const struct compiler *c, LLVMTargetMachineRef machine, const char *stage)
 {
-	const char *folder = getenv("GANGWAY_JIT_DUMP");
+	const char *folder = secure_getenv("GANGWAY_JIT_DUMP");
 	char path[512], *message = NULL;
 
 	if (!folder)
