@@ -19,6 +19,11 @@ struct access_plan {
 	LLVMValueRef mask;
 };
 
+static inline unsigned access_bytes(const struct access_plan *p) /* of one lane */
+{
+	return p->bytes * p->n;
+}
+
 /* Reads the address operand, of `bits`; false: not in this form. */
 bool access_address(struct compiler *c, struct access_plan *p, const struct ptx_operand *o, unsigned bits);
 uint64_t access_span(const struct access_plan *p); /* bytes from the first one of any lane to the last */
@@ -28,3 +33,17 @@ LLVMValueRef access_check(struct compiler *c, struct access_plan *p);
 LLVMValueRef access_pointer(struct compiler *c, LLVMValueRef base, LLVMValueRef offset);
 /* Charges the budget for an access by which a kernel may wait. */
 void access_charge(struct compiler *c);
+
+/* ---- access_move.c: data, once the addresses have been checked ------------------------------------- */
+
+/* True if the processor has masked accesses, gathers and scatters for elements of this size. */
+bool access_has_masked(const struct compiler *c, unsigned bytes);
+bool access_has_gather(const struct compiler *c, unsigned bytes);
+void access_write_element(struct compiler *c, const struct access_plan *p, unsigned e, LLVMValueRef v);
+void access_move_dense(struct compiler *c, const struct access_plan *p, LLVMValueRef at);
+void access_load_interleaved(struct compiler *c, const struct access_plan *p, LLVMValueRef at);
+void access_store_interleaved(struct compiler *c, const struct access_plan *p, LLVMValueRef at);
+void access_load_uniform(struct compiler *c, const struct access_plan *p, LLVMValueRef at);
+void access_store_uniform(struct compiler *c, const struct access_plan *p, LLVMValueRef at);
+void access_move_scattered(struct compiler *c, const struct access_plan *p, LLVMValueRef at);
+void access_move_halves(struct compiler *c, const struct access_plan *p, LLVMValueRef base, bool dense);

@@ -108,7 +108,13 @@ struct compiler {
 	const struct ptx_inst *in;
 	LLVMValueRef mask;  /* v1: the lanes that run this block */
 	LLVMValueRef guard; /* v1 or i1, NULL without one */
-	bool scalar;        /* sources are scalars: a uniform value, or the one of lane 0 */
+	/* Accesses to shared memory up to instruction `until`, by this register and displacements from lo to hi: checked. */
+	struct {
+		uint32_t reg, until;
+		int64_t lo, hi;
+		unsigned bytes;
+	} proven;
+	bool scalar; /* sources are scalars: a uniform value, or the one of lane 0 */
 };
 
 __attribute__((format(printf, 3, 4))) int compile_fail(struct compiler *c, int err, const char *fmt, ...);
@@ -244,7 +250,8 @@ void add_entry(struct compiler *c, uint32_t index, bool reachable);
 void emit_block_start(struct compiler *c, uint32_t b);
 void emit_block_end(struct compiler *c, uint32_t b);
 /* True if the current instruction is left to the interpreter: barriers, calls ... */
-bool needs_handover(const struct compiler *c, const struct ptx_inst *in);
+bool needs_handover(const struct compiler *c);
+bool needs_handover_at(const struct compiler *c, uint32_t index);
 bool may_wait(const struct ptx_inst *in); /* the kernel may wait for other threads by it */
 
 /* ---- emit.c ---- */

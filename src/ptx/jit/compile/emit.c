@@ -202,7 +202,7 @@ static void emit_instruction(struct compiler *c, uint32_t i)
 	for (size_t k = 0; k < sizeof(emitters) / sizeof(emitters[0]); k++)
 		if (emitters[k](c, in))
 			return;
-	if (!needs_handover(c, in)) {
+	if (!needs_handover(c)) {
 		emit_fallback(c, NO_SLOT, 0, 0);
 		return;
 	}
@@ -226,6 +226,7 @@ static void emit_block(struct compiler *c, uint32_t b)
 	const struct ptx_block *k = &c->f->blocks[b];
 
 	emit_block_start(c, b);
+	c->proven.until = 0;
 	if (is_indexed_target(c, b) || (c->loop_of[b] == b && c->loops[b].spins))
 		add_entry(c, k->first, true);
 	for (uint32_t i = k->first; i < k->end && !c->err; i++)

@@ -6,6 +6,8 @@
  */
 #include "ptx/jit/compile/access.h"
 
+#include <stdlib.h>
+
 struct atomic_kind {
 	uint8_t op; /* enum ptx_aop */
 	bool is_signed;
@@ -79,12 +81,23 @@ static LLVMValueRef change(
 	return old;
 }
 
-/* A vector in memory, whose lanes a loop reads or writes. */
+/*
+ * A vector in memory, whose lanes a loop reads or writes.  It is stored in pieces of 32 bytes: a load of a part of a
+ * 64-byte store has to wait for it on some processors.  Volatile, so that LLVM does not join them.
+ */
 static LLVMValueRef spill(struct compiler *c, LLVMValueRef v)
 {
-	LLVMValueRef a = LLVMBuildAlloca(c->prologue, LLVMTypeOf(v), "");
+	LLVMValueRef a = LLVMBuildAlloca(c->prologue, LLVMTypeOf(v), ""), at[LANES], part;
+	unsigned n = 256 / value_bits(v);
 
-	LLVMBuildStore(c->b, v, a);
+	for (unsigned i = 0; i < LANES; i += n) {
+		for (unsigned k = 0; k < n; k++)
+			at[k] = LLVMConstInt(c->i32, i + k, 0);
+		part = LLVMBuildShuffleVector(c->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, n), "");
+		part = LLVMBuildStore(c->b, part, field_pointer(c, c->b, a, (uint64_t)i * value_bits(v) / 8));
+		LLVMSetAlignment(part, 32);
+		LLVMSetVolatile(part, 1);
+	}
 	return a;
 }
 
@@ -131,9 +144,29 @@ static LLVMValueRef lane_offset_vector(struct compiler *c, const struct access_p
 	return LLVMBuildAdd(c->b, splat(c, p->scalar), lane_offsets(c, LLVMTypeOf(p->scalar), (uint64_t)p->stride), "");
 }
 
+/* True if a later instruction reads the old value. */
+static bool is_result_used(const struct compiler *c)
+{
+	const struct ptx_operand *o = &c->in->ops[0];
+	uint64_t *live;
+	bool used;
+
+	if (c->in->op != PTX_OP_atom || o->kind != PTX_O_REG)
+		return false;
+	if (c->index + 1 == c->f->blocks[c->block].end)
+		return set_has(c->f->blocks[c->block].live_out, o->reg);
+	live = calloc(c->reg_words + 1u, sizeof(*live));
+	if (!live)
+		return true;
+	live_before(c, c->index + 1, live);
+	used = set_has(live, o->reg);
+	free(live);
+	return used;
+}
+
 static void emit_change(struct compiler *c, const struct access_plan *p, const struct atomic_kind *k, LLVMValueRef v)
 {
-	bool result = c->in->op == PTX_OP_atom && c->in->ops[0].kind == PTX_O_REG;
+	bool result = is_result_used(c);
 	LLVMValueRef base = p->access == ACCESS_SHARED ? cached(c, CACHED_SHARED, 0) : NULL, old;
 	LLVMTypeRef t = int_type(c, p->bytes * 8);
 

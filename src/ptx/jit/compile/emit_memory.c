@@ -16,14 +16,9 @@
 
 #include <string.h>
 
-static unsigned lane_bytes(const struct access_plan *p)
-{
-	return p->bytes * p->n;
-}
-
 uint64_t access_span(const struct access_plan *p)
 {
-	return (uint64_t)(p->stride < 0 ? -p->stride : p->stride) * (LANES - 1) + lane_bytes(p);
+	return (uint64_t)(p->stride < 0 ? -p->stride : p->stride) * (LANES - 1) + access_bytes(p);
 }
 
 /* ---- addresses -------------------------------------------------------------------------------------- */
@@ -88,15 +83,20 @@ static LLVMValueRef offsets_below(
 	return LLVMBuildNot(c->b, mask_any(c, LLVMBuildAnd(c->b, bad, p->mask, "")), "");
 }
 
-/* In a memory of `size` bytes: the limit for offsets_below. */
-static LLVMValueRef limit_of(struct compiler *c, const struct access_plan *p, LLVMValueRef size)
+/* In a memory of `size` bytes: the limit for offsets of accesses of `span` bytes. */
+static LLVMValueRef limit_of_span(struct compiler *c, const struct access_plan *p, LLVMValueRef size, uint64_t span)
 {
 	LLVMTypeRef t = LLVMTypeOf(size);
 	uint64_t unit = UINT64_C(1) << p->align;
-	LLVMValueRef l = binary(c, "llvm.usub.sat", size, LLVMConstInt(t, access_span(p) - 1, 0));
+	LLVMValueRef l = binary(c, "llvm.usub.sat", size, LLVMConstInt(t, span - 1, 0));
 
 	l = LLVMBuildAdd(c->b, l, LLVMConstInt(t, unit - 1, 0), "");
 	return LLVMBuildLShr(c->b, l, LLVMConstInt(t, p->align, 0), "");
+}
+
+static LLVMValueRef limit_of(struct compiler *c, const struct access_plan *p, LLVMValueRef size)
+{
+	return limit_of_span(c, p, size, access_span(p));
 }
 
 static LLVMValueRef check_global(struct compiler *c, struct access_plan *p)
@@ -110,204 +110,12 @@ static LLVMValueRef check_global(struct compiler *c, struct access_plan *p)
 	return offsets_below(c, p, base, limit);
 }
 
-/* ---- moving data ------------------------------------------------------------------------------------ */
-
-/* True if the processor has masked accesses for elements of this size. */
-static bool has_masked(const struct compiler *c, unsigned bytes)
-{
-	return c->request->isa == JIT_ISA_V4 || (c->request->isa == JIT_ISA_V3 && bytes >= 4);
-}
-
-static bool has_gather(const struct compiler *c, unsigned bytes)
-{
-	return c->request->isa == JIT_ISA_V4 && bytes >= 4;
-}
-
-static LLVMValueRef value_element(struct compiler *c, const struct access_plan *p, unsigned e)
-{
-	const struct ptx_operand *o = p->n > 1 || p->value->kind == PTX_O_VEC ? &p->value->elem[e] : p->value;
-
-	return resize(c, src_operand(c, o), p->bytes * 8, false);
-}
-
-static void write_element(struct compiler *c, const struct access_plan *p, unsigned e, LLVMValueRef v)
-{
-	const struct ptx_operand *o = p->value->kind == PTX_O_VEC ? &p->value->elem[e] : p->value;
-
-	if (o->kind == PTX_O_REG)
-		reg_write(c, o->reg, resize(c, v, reg_bits(c, o->reg), p->is_signed));
-}
-
 LLVMValueRef access_pointer(struct compiler *c, LLVMValueRef base, LLVMValueRef offset)
 {
 	if (!base)
 		return LLVMBuildIntToPtr(c->b, offset, is_vector(offset) ? lanes_of(c->ptr) : c->ptr, "");
 	offset = resize(c, offset, 64, true); /* checked: below 2^31 */
 	return LLVMBuildGEP2(c->b, c->i8, base, &offset, 1, "");
-}
-
-static LLVMValueRef masked_load(struct compiler *c, LLVMTypeRef t, LLVMValueRef at, unsigned align, LLVMValueRef mask)
-{
-	return intrinsic(c, "llvm.masked.load", (LLVMTypeRef[]){t, c->ptr}, 2,
-		(LLVMValueRef[]){at, LLVMConstInt(c->i32, align, 0), mask, LLVMGetPoison(t)}, 4);
-}
-
-static void masked_store(struct compiler *c, LLVMValueRef v, LLVMValueRef at, unsigned align, LLVMValueRef mask)
-{
-	intrinsic(c, "llvm.masked.store", (LLVMTypeRef[]){LLVMTypeOf(v), c->ptr}, 2,
-		(LLVMValueRef[]){v, at, LLVMConstInt(c->i32, align, 0), mask}, 4);
-}
-
-/* One element for each lane, one after the other. */
-static void move_dense(struct compiler *c, const struct access_plan *p, LLVMValueRef at)
-{
-	LLVMTypeRef t = lanes_of(int_type(c, p->bytes * 8));
-	LLVMValueRef v;
-
-	if (!has_masked(c, p->bytes)) { /* then all lanes are active */
-		if (p->store) {
-			LLVMSetAlignment(LLVMBuildStore(c->b, splat(c, value_element(c, p, 0)), at), p->bytes);
-			return;
-		}
-		v = LLVMBuildLoad2(c->b, t, at, "");
-		LLVMSetAlignment(v, p->bytes);
-		write_element(c, p, 0, v);
-		return;
-	}
-	if (p->store)
-		masked_store(c, splat(c, value_element(c, p, 0)), at, p->bytes, p->mask);
-	else
-		write_element(c, p, 0, masked_load(c, t, at, p->bytes, p->mask));
-}
-
-/* Element e of n of every lane, in a vector of all lanes' elements. */
-static LLVMValueRef interleave_mask(struct compiler *c, unsigned n, unsigned e)
-{
-	LLVMValueRef at[LANES];
-
-	for (unsigned i = 0; i < LANES; i++)
-		at[i] = LLVMConstInt(c->i32, i * n + e, 0);
-	return LLVMConstVector(at, LANES);
-}
-
-/* Lane after lane, n elements each; all lanes are active. */
-static void load_interleaved(struct compiler *c, const struct access_plan *p, LLVMValueRef at)
-{
-	LLVMTypeRef t = LLVMVectorType(int_type(c, p->bytes * 8), LANES * p->n);
-	LLVMValueRef v = LLVMBuildLoad2(c->b, t, at, "");
-
-	LLVMSetAlignment(v, lane_bytes(p));
-	for (unsigned e = 0; e < p->n; e++)
-		write_element(
-			c, p, e, LLVMBuildShuffleVector(c->b, v, LLVMGetPoison(t), interleave_mask(c, p->n, e), ""));
-}
-
-static LLVMValueRef concatenate(struct compiler *c, LLVMValueRef a, LLVMValueRef b)
-{
-	unsigned n = LLVMGetVectorSize(LLVMTypeOf(a)) * 2;
-	LLVMValueRef at[LANES * 4];
-
-	for (unsigned i = 0; i < n; i++)
-		at[i] = LLVMConstInt(c->i32, i, 0);
-	return LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(at, n), "");
-}
-
-static void store_interleaved(struct compiler *c, const struct access_plan *p, LLVMValueRef at)
-{
-	LLVMValueRef all, from[LANES * 4];
-
-	all = concatenate(c, splat(c, value_element(c, p, 0)), splat(c, value_element(c, p, 1)));
-	if (p->n == 4)
-		all = concatenate(
-			c, all, concatenate(c, splat(c, value_element(c, p, 2)), splat(c, value_element(c, p, 3))));
-	for (unsigned i = 0; i < LANES * p->n; i++)
-		from[i] = LLVMConstInt(c->i32, i % p->n * LANES + i / p->n, 0);
-	all = LLVMBuildShuffleVector(
-		c->b, all, LLVMGetPoison(LLVMTypeOf(all)), LLVMConstVector(from, LANES * p->n), "");
-	LLVMSetAlignment(LLVMBuildStore(c->b, all, at), lane_bytes(p));
-}
-
-/* All lanes access one address. */
-static void load_uniform(struct compiler *c, const struct access_plan *p, LLVMValueRef at)
-{
-	for (unsigned e = 0; e < p->n; e++) {
-		LLVMValueRef v = LLVMBuildLoad2(
-			c->b, int_type(c, p->bytes * 8), field_pointer(c, c->b, at, (uint64_t)e * p->bytes), "");
-
-		LLVMSetAlignment(v, p->bytes);
-		write_element(c, p, e, v);
-	}
-}
-
-/* The highest active lane wins. */
-static void store_uniform(struct compiler *c, const struct access_plan *p, LLVMValueRef at)
-{
-	LLVMValueRef last = intrinsic(
-		c, "llvm.ctlz", &c->i32, 1, (LLVMValueRef[]){mask_bits(c, p->mask), LLVMConstInt(c->i1, 0, 0)}, 2);
-
-	last = LLVMBuildSub(c->b, LLVMConstInt(c->i32, LANES - 1, 0), last, "");
-	last = LLVMBuildAnd(c->b, last, LLVMConstInt(c->i32, LANES - 1, 0), "");
-	for (unsigned e = 0; e < p->n; e++) {
-		LLVMValueRef v = LLVMBuildExtractElement(c->b, splat(c, value_element(c, p, e)), last, "");
-
-		LLVMSetAlignment(LLVMBuildStore(c->b, v, field_pointer(c, c->b, at, (uint64_t)e * p->bytes)), p->bytes);
-	}
-}
-
-/* Any addresses; `at` is a vector of pointers. */
-static void move_scattered(struct compiler *c, const struct access_plan *p, LLVMValueRef at)
-{
-	LLVMTypeRef t = lanes_of(int_type(c, p->bytes * 8)), types[] = {t, lanes_of(c->ptr)};
-	LLVMValueRef align = LLVMConstInt(c->i32, p->bytes, 0), results[4];
-
-	for (unsigned e = 0; e < p->n; e++) {
-		LLVMValueRef a = at, step = LLVMConstInt(c->i64, (uint64_t)e * p->bytes, 0);
-
-		if (e)
-			a = LLVMBuildGEP2(c->b, c->i8, at, &step, 1, "");
-		if (p->store)
-			intrinsic(c, "llvm.masked.scatter", types, 2,
-				(LLVMValueRef[]){splat(c, value_element(c, p, e)), a, align, p->mask}, 4);
-		else
-			results[e] = intrinsic(c, "llvm.masked.gather", types, 2,
-				(LLVMValueRef[]){a, align, p->mask, LLVMConstNull(t)}, 4);
-	}
-	for (unsigned e = 0; e < p->n && !p->store; e++)
-		write_element(c, p, e, results[e]);
-}
-
-/* The pointer of a half's first lane. */
-static LLVMValueRef half_pointer(struct compiler *c, const struct access_plan *p, LLVMValueRef base, unsigned lane)
-{
-	return access_pointer(c, base, LLVMBuildExtractElement(c->b, p->vector, LLVMConstInt(c->i32, lane, 0), ""));
-}
-
-/* Each half of the warp accesses consecutive elements, or loads one; all lanes are active. */
-static void move_halves(struct compiler *c, const struct access_plan *p, LLVMValueRef base, bool dense)
-{
-	LLVMTypeRef t = int_type(c, p->bytes * 8), half = LLVMVectorType(t, LANES / 2);
-	LLVMValueRef v[2], at, value = p->store ? splat(c, value_element(c, p, 0)) : NULL, index[LANES];
-
-	for (unsigned i = 0; i < LANES; i++)
-		index[i] = LLVMConstInt(c->i32, i, 0);
-	for (unsigned h = 0; h < 2; h++) {
-		at = half_pointer(c, p, base, h * LANES / 2);
-		if (p->store) {
-			v[h] = LLVMBuildShuffleVector(c->b, value, LLVMGetPoison(LLVMTypeOf(value)),
-				LLVMConstVector(index + h * LANES / 2, LANES / 2), "");
-			LLVMSetAlignment(LLVMBuildStore(c->b, v[h], at), p->bytes);
-			continue;
-		}
-		v[h] = LLVMBuildLoad2(c->b, dense ? half : t, at, "");
-		LLVMSetAlignment(v[h], p->bytes);
-		if (!dense) {
-			v[h] = LLVMBuildInsertElement(c->b, LLVMGetPoison(half), v[h], LLVMConstInt(c->i32, 0, 0), "");
-			v[h] = LLVMBuildShuffleVector(
-				c->b, v[h], LLVMGetPoison(half), LLVMConstNull(LLVMVectorType(c->i32, LANES / 2)), "");
-		}
-	}
-	if (!p->store)
-		write_element(c, p, 0, LLVMBuildShuffleVector(c->b, v[0], v[1], LLVMConstVector(index, LANES), ""));
 }
 
 /* ---- plans ------------------------------------------------------------------------------------------ */
@@ -331,10 +139,10 @@ static enum move choose_move(const struct compiler *c, const struct access_plan 
 	bool global = p->access == ACCESS_GLOBAL;
 
 	if (p->access == ACCESS_LOCAL)
-		return p->scalar && !p->stride && has_gather(c, p->bytes) ? MOVE_SCATTERED : MOVE_NONE;
+		return p->scalar && !p->stride && access_has_gather(c, p->bytes) ? MOVE_SCATTERED : MOVE_NONE;
 	if (p->scalar && !p->stride)
 		return p->n == 1 || !global ? MOVE_UNIFORM : MOVE_NONE;
-	if (p->scalar && p->stride == (int64_t)lane_bytes(p)) {
+	if (p->scalar && p->stride == (int64_t)access_bytes(p)) {
 		if (p->n == 1)
 			return MOVE_DENSE;
 		return p->n == 2 || p->n == 4 ? MOVE_INTERLEAVED : MOVE_NONE;
@@ -343,12 +151,12 @@ static enum move choose_move(const struct compiler *c, const struct access_plan 
 		(half_stride(c) == p->bytes || !(half_stride(c) || p->store)))
 		return MOVE_HALVES;
 	/* Vectors of a lane must be one access if other threads may see them. */
-	return has_gather(c, p->bytes) && (p->n == 1 || !global) && p->n <= 4 ? MOVE_SCATTERED : MOVE_NONE;
+	return access_has_gather(c, p->bytes) && (p->n == 1 || !global) && p->n <= 4 ? MOVE_SCATTERED : MOVE_NONE;
 }
 
 static bool needs_all_lanes(const struct compiler *c, const struct access_plan *p, enum move m)
 {
-	return m == MOVE_INTERLEAVED || m == MOVE_HALVES || (m == MOVE_DENSE && !has_masked(c, p->bytes));
+	return m == MOVE_INTERLEAVED || m == MOVE_HALVES || (m == MOVE_DENSE && !access_has_masked(c, p->bytes));
 }
 
 LLVMValueRef access_check(struct compiler *c, struct access_plan *p)
@@ -389,24 +197,24 @@ static void move_data(struct compiler *c, const struct access_plan *p, enum move
 	switch (m) {
 	case MOVE_UNIFORM:
 		if (p->store)
-			store_uniform(c, p, access_pointer(c, base, p->scalar));
+			access_store_uniform(c, p, access_pointer(c, base, p->scalar));
 		else
-			load_uniform(c, p, access_pointer(c, base, p->scalar));
+			access_load_uniform(c, p, access_pointer(c, base, p->scalar));
 		break;
 	case MOVE_DENSE:
-		move_dense(c, p, access_pointer(c, base, p->scalar));
+		access_move_dense(c, p, access_pointer(c, base, p->scalar));
 		break;
 	case MOVE_INTERLEAVED:
 		if (p->store)
-			store_interleaved(c, p, access_pointer(c, base, p->scalar));
+			access_store_interleaved(c, p, access_pointer(c, base, p->scalar));
 		else
-			load_interleaved(c, p, access_pointer(c, base, p->scalar));
+			access_load_interleaved(c, p, access_pointer(c, base, p->scalar));
 		break;
 	case MOVE_HALVES:
-		move_halves(c, p, base, half_stride(c) != 0);
+		access_move_halves(c, p, base, half_stride(c) != 0);
 		break;
 	default:
-		move_scattered(c, p, lane_pointers(c, p, base));
+		access_move_scattered(c, p, lane_pointers(c, p, base));
 	}
 }
 
@@ -422,11 +230,120 @@ void access_charge(struct compiler *c)
 	field_store(c, LLVMBuildAdd(c->b, n, LLVMConstInt(c->i32, 1, 0), ""), c->warp, offsetof(struct warp, spins));
 }
 
+/*
+ * True (i1) if the addresses of each half are as its shape says.  Shapes are right modulo 2^32 only: a 32-bit value may
+ * have wrapped around before it became a part of the address.
+ */
+static LLVMValueRef halves_hold(struct compiler *c, const struct access_plan *p)
+{
+	LLVMValueRef first[LANES], step[LANES], v;
+
+	for (unsigned i = 0; i < LANES; i++) {
+		first[i] = LLVMConstInt(c->i32, i / (LANES / 2) * (LANES / 2), 0);
+		step[i] = LLVMConstInt(c->i64, i % (LANES / 2) * (uint64_t)half_stride(c), 0);
+	}
+	v = LLVMBuildShuffleVector(
+		c->b, p->vector, LLVMGetPoison(LLVMTypeOf(p->vector)), LLVMConstVector(first, LANES), "");
+	v = LLVMBuildAdd(c->b, v, LLVMConstVector(step, LANES), "");
+	v = LLVMBuildICmp(c->b, LLVMIntEQ, v, p->vector, "");
+	return LLVMBuildICmp(c->b, LLVMIntEQ, mask_bits(c, v), LLVMConstAllOnes(c->i32), "");
+}
+
+/* ---- one check for several accesses ----------------------------------------------------------------- */
+
+struct def_scan {
+	uint32_t reg;
+	bool found;
+};
+
+static void scan_def(void *data, uint32_t r)
+{
+	struct def_scan *s = data;
+
+	s->found |= r == s->reg;
+}
+
+static bool defines(const struct ptx_inst *in, uint32_t reg)
+{
+	struct def_scan s = {reg, false};
+
+	ptx_inst_regs(in, NULL, scan_def, &s);
+	return s.found;
+}
+
+/* The displacement of a plain access to shared memory by register `reg`, of `bytes` for each lane. */
+static bool same_access(const struct compiler *c, const struct ptx_inst *in, uint32_t reg, unsigned bytes, int64_t *at)
+{
+	const struct xinst *x = &c->x->insts[c->x->first[in - c->f->insts + 1] - 1];
+	const struct ptx_operand *o = &in->ops[in->op == PTX_OP_st ? 0 : 1];
+
+	if ((in->op != PTX_OP_ld && in->op != PTX_OP_st) || x->access != ACCESS_SHARED || o->reg != reg ||
+		ptx_type_bits(in->m.type[0]) / 8 * x->n != bytes)
+		return false;
+	*at = x->imm;
+	return true;
+}
+
+/*
+ * Checks at once all accesses to shared memory that follow in this block by the same register, and that all lanes of
+ * the block execute.  If the check fails, one of them is invalid, or would be in a lane that is off: the interpreter
+ * takes over.
+ */
+static bool prove_shared(struct compiler *c, struct access_plan *p)
+{
+	uint32_t reg = c->in->ops[p->store ? 0 : 1].reg, end = c->f->blocks[c->block].end, i, n = 0;
+	int64_t lo = p->x->imm, hi = lo, at;
+	LLVMBasicBlockRef bad, good;
+	LLVMValueRef v, limit;
+
+	if (p->access != ACCESS_SHARED || !p->scalar || p->stride < 0 || reg == PTX_NOREG)
+		return false;
+	if (c->index <= c->proven.until && c->proven.until && c->proven.reg == reg &&
+		c->proven.bytes == access_bytes(p) && p->x->imm >= c->proven.lo && p->x->imm <= c->proven.hi)
+		return (p->x->imm - c->proven.lo) % (int64_t)access_bytes(p) == 0;
+	if (c->guard)
+		return false;
+	for (i = c->index; i < end && !needs_handover_at(c, i); i++) {
+		const struct ptx_inst *in = &c->f->insts[i];
+
+		if (same_access(c, in, reg, access_bytes(p), &at) && in->guard == PTX_NOREG &&
+			(at - lo) % (int64_t)access_bytes(p) == 0) {
+			lo = at < lo ? at : lo;
+			hi = at > hi ? at : hi;
+			n++;
+		}
+		if (defines(in, reg))
+			break;
+	}
+	if (n < 2 || hi - lo > 1 << 20)
+		return false;
+	v = LLVMBuildAdd(c->b, p->scalar, LLVMConstInt(c->i32, (uint64_t)(lo - p->x->imm), 0), "");
+	limit = limit_of_span(c, p, cached(c, CACHED_SHARED_SIZE, 0), access_span(p) + (uint64_t)(hi - lo));
+	bad = LLVMAppendBasicBlockInContext(c->context, c->fn, "");
+	good = LLVMAppendBasicBlockInContext(c->context, c->fn, "");
+	LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntULT, rotate(c, v, p->align), limit, ""), good, bad);
+	LLVMPositionBuilderAtEnd(c->b, bad);
+	emit_handover(c, c->index, c->mask, COMPILED_HANDOVER);
+	LLVMPositionBuilderAtEnd(c->b, good);
+	c->proven.reg = reg;
+	c->proven.until = i < end ? i : end - 1;
+	c->proven.lo = lo;
+	c->proven.hi = hi;
+	c->proven.bytes = access_bytes(p);
+	return true;
+}
+
 static void emit_checked(struct compiler *c, struct access_plan *p, enum move m)
 {
 	LLVMBasicBlockRef fast, slow, start = NULL, done;
 	LLVMValueRef ok;
 
+	if (!needs_all_lanes(c, p, m) && prove_shared(c, p) && !c->guard) {
+		if (c->in->m.sem > PTX_WEAK && !p->store)
+			access_charge(c);
+		move_data(c, p, m);
+		return;
+	}
 	fast = LLVMAppendBasicBlockInContext(c->context, c->fn, "");
 	slow = LLVMAppendBasicBlockInContext(c->context, c->fn, "");
 	done = LLVMAppendBasicBlockInContext(c->context, c->fn, "");
@@ -439,6 +356,8 @@ static void emit_checked(struct compiler *c, struct access_plan *p, enum move m)
 	if (needs_all_lanes(c, p, m))
 		ok = LLVMBuildAnd(c->b, ok,
 			LLVMBuildICmp(c->b, LLVMIntEQ, mask_bits(c, p->mask), LLVMConstAllOnes(c->i32), ""), "");
+	if (m == MOVE_HALVES && p->access != ACCESS_SHARED)
+		ok = LLVMBuildAnd(c->b, ok, halves_hold(c, p), "");
 	LLVMBuildCondBr(c->b, ok, fast, slow);
 	LLVMPositionBuilderAtEnd(c->b, slow);
 	emit_fallback(c, p->site, p->align, access_span(p));
@@ -458,7 +377,7 @@ static bool emit_parameter(struct compiler *c, const struct access_plan *p)
 	if (p->store || x->src[0] != NO_SLOT || (uint64_t)x->imm >= c->f->param_size || p->bytes > 8)
 		return false;
 	for (unsigned e = 0; e < p->n; e++)
-		write_element(c, p, e,
+		access_write_element(c, p, e,
 			cached(c, CACHED_PARAM8 + (unsigned)__builtin_ctz(p->bytes), (uint32_t)x->imm + e * p->bytes));
 	return true;
 }
@@ -493,7 +412,7 @@ static bool emit_access(struct compiler *c, const struct ptx_inst *in)
 	p.is_signed = type == PTX_S8 || type == PTX_S16 || type == PTX_S32;
 	if (p.bytes < 1 || p.bytes > 8 || !values_fit(c, &p) || (p.n & (p.n - 1)))
 		return false;
-	p.align = (unsigned)__builtin_ctz(lane_bytes(&p));
+	p.align = (unsigned)__builtin_ctz(access_bytes(&p));
 	if (p.access == ACCESS_PARAM)
 		return emit_parameter(c, &p);
 	if (p.access == ACCESS_ANY || (in->m.sem > PTX_WEAK && p.access != ACCESS_SHARED))

@@ -36,17 +36,10 @@ bool may_wait(const struct ptx_inst *in)
 	}
 }
 
-static bool is_warp_wide(const struct compiler *c)
+/* True if instruction i can leave compiled code, which is entered again after it. */
+bool needs_handover_at(const struct compiler *c, uint32_t i)
 {
-	for (uint32_t at = c->x->first[c->index]; at < c->x->first[c->index + 1]; at++)
-		if (c->x->insts[at].op) /* set for instructions that wait for their members */
-			return true;
-	return false;
-}
-
-bool needs_handover(const struct compiler *c, const struct ptx_inst *in)
-{
-	switch (in->op) {
+	switch (c->f->insts[i].op) {
 	case PTX_OP_bar_sync:
 	case PTX_OP_bar_arrive:
 	case PTX_OP_bar_red:
@@ -58,8 +51,13 @@ bool needs_handover(const struct compiler *c, const struct ptx_inst *in)
 	case PTX_OP_call:
 		return true;
 	default:
-		return is_warp_wide(c);
+		return c->x->insts[c->x->first[i + 1] - 1].op != NULL; /* waits for its members */
 	}
+}
+
+bool needs_handover(const struct compiler *c)
+{
+	return needs_handover_at(c, c->index);
 }
 
 /* ---- edges ------------------------------------------------------------------------------------------ */
