@@ -205,7 +205,7 @@ bool emit_atomic(struct compiler *c, const struct ptx_inst *in)
 		return false;
 	p.bytes = ptx_type_bits(in->m.type[0]) / 8;
 	p.align = (unsigned)__builtin_ctz(p.bytes);
-	if (!access_address(c, &p, address, p.access == ACCESS_SHARED ? 32 : 64))
+	if (!access_address(c, &p, address, p.access == ACCESS_SHARED ? 32 : 64) || p.stride % p.bytes)
 		return false;
 	c->scalar = false;
 	p.mask = active_mask(c);

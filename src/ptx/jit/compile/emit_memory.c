@@ -140,6 +140,8 @@ static enum move choose_move(const struct compiler *c, const struct access_plan 
 
 	if (p->access == ACCESS_LOCAL)
 		return p->scalar && !p->stride && access_has_gather(c, p->bytes) ? MOVE_SCATTERED : MOVE_NONE;
+	if (p->stride % (int64_t)access_bytes(p))
+		return MOVE_NONE; /* lanes may be misaligned */
 	if (p->scalar && !p->stride)
 		return p->n == 1 || !global ? MOVE_UNIFORM : MOVE_NONE;
 	if (p->scalar && p->stride == (int64_t)access_bytes(p)) {
