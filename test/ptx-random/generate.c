@@ -178,7 +178,7 @@ static void make_pointers(struct gen *g)
 	emit(g, "ld.param.u64 %%acc, [acc];\n\tld.param.u64 %%res, [res];");
 	emit(g, "mad.wide.u32 %%own, %%gtid, %u, %%own;", OWN);
 	emit(g, "mad.wide.u32 %%cells, %%gtid, 0, %%cells;");
-	emit(g, "mad.wide.u32 %%res, %%gtid, 8, %%res;");
+	emit(g, "mad.wide.u32 %%res, %%gtid, 16, %%res;");
 }
 
 /* Shared and local memory begin with known bytes. */
@@ -202,6 +202,18 @@ static void make_first_mask(struct gen *g)
 	emit(g, "mov.b32 %%tr1, -1;\n\tsub.u32 %%tr0, 32, %%tr0;\n\tshr.u32 %%m%u, %%tr1, %%tr0;", mask);
 }
 
+/* Loads all registers of a class: few instructions, because compiling each access takes time. */
+static void load_vectors(struct gen *g, const char *type, char c, unsigned n, unsigned width, unsigned offset)
+{
+	for (unsigned i = 0; i < n; i += width)
+		if (width == 4)
+			emit(g, "ld.global.v4.%s {%%%c%u, %%%c%u, %%%c%u, %%%c%u}, [%%tl0+%u];", type, c, i, c, i + 1,
+				c, i + 2, c, i + 3, offset + i / width * 16);
+		else
+			emit(g, "ld.global.v2.%s {%%%c%u, %%%c%u}, [%%tl0+%u];", type, c, i, c, i + 1,
+				offset + i / width * 16);
+}
+
 /* The first values: of the parameters, of the thread's number, and from memory, by what the class is for. */
 static void make_values(struct gen *g)
 {
@@ -217,48 +229,51 @@ static void make_values(struct gen *g)
 			chance(g, 80) ? pick(g, 64) : (unsigned)rng_next(&g->rng));
 	}
 	emit(g, "mad.wide.u32 %%tl0, %%gtid, 16, %%in;");
-	for (unsigned i = 0; i < 12; i++)
-		emit(g, "ld.global.u32 %%r%u, [%%tl0+%u];", i, i * 52);
-	for (unsigned i = 0; i < 8; i++) {
-		emit(g, "ld.global.f32 %%f%u, [%%tl0+%u];", i, i * 28 + 4);
-		emit(g, "ld.global.u64 %%l%u, [%%tl0+%u];", i, i * 24 + 16);
-		emit(g, "ld.global.u16 %%h%u, [%%tl0+%u];", i, i * 6 + 2);
+	load_vectors(g, "u32", 'r', 12, 4, 0);
+	load_vectors(g, "f32", 'f', 8, 4, 64);
+	load_vectors(g, "u64", 'l', 8, 2, 112);
+	load_vectors(g, "u16", 'h', 8, 4, 256);
+	load_vectors(g, "f64", 'd', 6, 2, 304);
+	for (unsigned i = 0; i < 8; i++)
 		emit(g, "setp.lt.s32 %%p%u, %%r%u, %u;", i, i, pick(g, 3) * 7);
-	}
-	for (unsigned i = 0; i < 6; i++)
-		emit(g, "ld.global.f64 %%d%u, [%%tl0+%u];", i, i * 40);
 	emit(g, "ld.param.f32 %%f3, [real];\n\tld.param.u64 %%l3, [wide];");
 }
 
 /* ---- the end -------------------------------------------------------------------------------------------- */
 
-static void make_result(struct gen *g, const struct place *at, unsigned *row, const char *type, char class, unsigned i)
+/* Stores n registers of a class side by side: a vector of 16 bytes, or of 8 with 16-bit registers, for each thread. */
+static void make_result(struct gen *g, const struct place *at, unsigned *row, const char *type, char c, unsigned n)
 {
-	group_begin(g, at);
-	emit(g, "st.global.%s [%%res+%u], %%%c%u;", type, (*row)++ * g->k->threads * 8, class, i);
+	unsigned width = c == 'l' || c == 'd' ? 2 : 4;
+
+	for (unsigned i = 0; i < n; i += width) {
+		unsigned offset = (*row)++ * g->k->threads * 16;
+
+		group_begin(g, at);
+		if (width == 4)
+			emit(g, "st.global.v4.%s [%%res+%u], {%%%c%u, %%%c%u, %%%c%u, %%%c%u};", type, offset, c, i, c,
+				i + 1, c, i + 2, c, i + 3);
+		else
+			emit(g, "st.global.v2.%s [%%res+%u], {%%%c%u, %%%c%u};", type, offset, c, i, c, i + 1);
+	}
 }
 
 static void make_results(struct gen *g, const struct place *at)
 {
 	unsigned row = 0;
 
-	for (unsigned i = 0; i < 12; i++)
-		make_result(g, at, &row, "b32", 'r', i);
-	for (unsigned i = 0; i < 4; i++) {
-		make_result(g, at, &row, "b32", 'a', i);
-		make_result(g, at, &row, "b32", 'u', i);
-	}
+	make_result(g, at, &row, "b32", 'r', 12);
+	make_result(g, at, &row, "b32", 'a', 4);
+	make_result(g, at, &row, "b32", 'u', 4);
+	make_result(g, at, &row, "f32", 'f', 8);
+	make_result(g, at, &row, "b64", 'l', 8);
+	make_result(g, at, &row, "b16", 'h', 8);
+	make_result(g, at, &row, "f64", 'd', 6);
 	for (unsigned i = 0; i < 8; i++) {
-		make_result(g, at, &row, "f32", 'f', i);
-		make_result(g, at, &row, "b64", 'l', i);
-		make_result(g, at, &row, "b16", 'h', i);
 		group_begin(g, at);
-		emit(g, "selp.b32 %%tr0, 1, 0, %%p%u;", i);
-		emit(g, "st.global.b32 [%%res+%u], %%tr0;", row++ * g->k->threads * 8);
+		emit(g, "@%%p%u st.global.b8 [%%res+%u], 1;", i, row * g->k->threads * 16 + i);
 	}
-	for (unsigned i = 0; i < 6; i++)
-		make_result(g, at, &row, "f64", 'd', i);
-	if (row > RESULTS)
+	if (++row > RESULTS)
 		abort();
 }
 
@@ -278,7 +293,7 @@ struct kernel *kernel_generate(uint64_t seed, const struct forms *forms)
 	make_memories(&g);
 	make_first_mask(&g);
 	make_values(&g);
-	g.budget = 8 + pick(&g, 60);
+	g.budget = 4 + pick(&g, pick(&g, 4) ? 20 : 60);
 	while (g.budget)
 		make_statements(&g, &top, 1);
 	make_results(&g, &top);

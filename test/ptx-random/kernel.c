@@ -182,6 +182,6 @@ struct memory memory_of(const struct kernel *k)
 	m.cells = m.own + (size_t)k->threads * OWN;
 	m.accumulators = m.cells + (size_t)k->threads * CELLS * 8;
 	m.results = m.accumulators + ACCUMULATORS * 8;
-	m.size = m.results + (size_t)k->threads * RESULTS * 8;
+	m.size = m.results + (size_t)k->threads * RESULTS * 16;
 	return m;
 }

@@ -60,8 +60,8 @@ bool form_is_result(char letter);
 
 /* ---- kernels -------------------------------------------------------------------------------------------- */
 
-/* Each thread has OWN bytes of its own, CELLS words of 8 bytes in rows of all threads, and RESULTS such rows at the end. */
-enum { IN_BYTES = 4096 * 16 + 1024, OWN = 256, CELLS = 4, ACCUMULATORS = 64, RESULTS = 64, MAX_THREADS = 4096 };
+/* Each thread has OWN bytes of its own, CELLS words of 8 bytes in rows of all threads, and RESULTS rows of 16 bytes at the end. */
+enum { IN_BYTES = 4096 * 16 + 1024, OWN = 256, CELLS = 4, ACCUMULATORS = 64, RESULTS = 20, MAX_THREADS = 4096 };
 
 /* The unit of removal: a statement, or the frame of a compound one. A group leaves with each group that it needs. */
 struct group {

@@ -20,7 +20,7 @@ static void describe_difference(const struct kernel *k, const uint8_t *a, const 
 				      : "input";
 	if (i >= m.results)
 		snprintf(why, size, "results: row %zu thread %zu: %02x%02x%02x%02x against %02x%02x%02x%02x",
-			(i - m.results) / 8 / k->threads, (i - m.results) / 8 % k->threads, a[i + 3], a[i + 2],
+			(i - m.results) / 16 / k->threads, (i - m.results) / 16 % k->threads, a[i + 3], a[i + 2],
 			a[i + 1], a[i], b[i + 3], b[i + 2], b[i + 1], b[i]);
 	else
 		snprintf(why, size, "%s: byte %zu: %02x%02x%02x%02x against %02x%02x%02x%02x", where,
