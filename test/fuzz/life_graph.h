@@ -233,8 +233,11 @@ static void graph_launch(struct party *p)
 		unsettled = true; /* errors of any context are expected */
 		all_settle(p);
 	}
-	if (!unsettled)
+	if (!unsettled) {
+		p->holding = false;
+		stream_settle(p, c, s->id); /* a node fails in a context that is settled before the stream's own */
 		r = contexts_lose_failed(p, r);
+	}
 	if (ended && c->id && c->epoch == epoch) /* its error says that a context has ended, and is not reported */
 		context_lose(p, k);
 	for (unsigned i = 0; i < n; i++)
