@@ -24,6 +24,9 @@ host=$(value host_memory_bytes "$holder") more=16777216
 [ "$(value host_memory_peak_bytes "$holder")" -ge "$host" ] || fail "the peak is below $host bytes: $(cat "$dir/answer")"
 objects=$(value objects "$holder")
 [ "$objects" -ge 6 ] && [ "$objects" -le 30 ] || fail "the client holds $objects objects"
+# The private memory of the worker is limited: 8 GiB of its own, 512 MiB of host memory, and the devices' memory.
+private=$(sed -n 's/^Max data size *\([^ ]*\).*/\1/p' "/proc/$(worker_of "$held")/limits")
+[ "$private" != unlimited ] && [ "$private" -ge $((9126805504)) ] || fail "the private memory of a worker is limited to $private bytes"
 answer /status
 shows "\"host_memory\": $host, .*\"host_memory_quota\": 536870912, \"objects\": $objects, \"objects_max\": 1000," "no host memory in the status"
 "$gangway" top --on "$metrics" --once --json >"$dir/answer" 2>&1

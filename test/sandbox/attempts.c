@@ -25,7 +25,8 @@
 #include "server/sandbox/sandbox.h"
 #include "test/check.h"
 
-#define NOBODY 65534
+#define NOBODY         65534
+#define PRIVATE_MEMORY (1ul << 30)
 
 static char folder[] = "/tmp/gangway-sandbox-XXXXXX";
 static char secret[32] = "memory of another client";
@@ -195,6 +196,13 @@ static bool core_allowed(void)
 	return !getrlimit(RLIMIT_CORE, &l) && l.rlim_max;
 }
 
+/* Private memory beyond the limit; untouched pages count. */
+static bool memory_take(void)
+{
+	return mmap(NULL, 2 * PRIVATE_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		       0) != MAP_FAILED;
+}
+
 /* ---- A set-uid program ---- */
 
 /* Runs the set-uid copy of this program, which reports whether it has become root. */
@@ -255,6 +263,7 @@ static const struct attempt {
 	{"make an io_uring", ring_make, {SANDBOX_SECCOMP, SANDBOX_SECCOMP}},
 	{"ignore the sandbox's signal", handler_replace, {SANDBOX_SECCOMP, SANDBOX_SECCOMP}},
 	{"leave a core", core_allowed, {SANDBOX_LIMITS, SANDBOX_LIMITS}},
+	{"take memory beyond the limit", memory_take, {SANDBOX_LIMITS, 0}},
 	{"become root by a set-uid program", user_become_root,
 		{SANDBOX_PRIVILEGES | SANDBOX_SECCOMP | SANDBOX_FILES,
 			SANDBOX_PRIVILEGES | SANDBOX_SECCOMP | SANDBOX_FILES},
@@ -263,7 +272,10 @@ static const struct attempt {
 
 static void sandbox_enter(enum sandbox_kind kind, unsigned layers)
 {
-	struct sandbox s = {.kind = kind, .layers = layers, .capabilities = kind != SANDBOX_CPU};
+	struct sandbox s = {.kind = kind,
+		.layers = layers,
+		.capabilities = kind != SANDBOX_CPU,
+		.private_memory = kind == SANDBOX_CPU ? PRIVATE_MEMORY : 0};
 	const char *what = "";
 	int r = sandbox_before_device(&s, &what);
 

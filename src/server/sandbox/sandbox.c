@@ -63,11 +63,24 @@ static int limit_lower(int resource, rlim_t most)
 	return setrlimit(resource, &l) ? -errno : 0;
 }
 
+/* Bytes of private writable memory, touched or not, as RLIMIT_DATA counts them.  0: unknown, and small beside the limit. */
+static uint64_t private_memory_now(void)
+{
+	unsigned long long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /*
  * Not limited here: RLIMIT_AS, because drivers reserve address space far beyond the memory they use; RLIMIT_FSIZE, because
  * it counts memfds, which hold the memory of clients; RLIMIT_NPROC, because it counts all processes of a user.
  */
-static int limits_enter(bool dumpable)
+static int limits_enter(const struct sandbox *s)
 {
 	static const struct {
 		int resource;
@@ -78,8 +91,10 @@ static int limits_enter(bool dumpable)
 		{RLIMIT_NICE, 0},
 		{RLIMIT_RTPRIO, 0},
 	};
-	int r = dumpable ? 0 : limit_lower(RLIMIT_CORE, 0); /* a core file contains the data of the client */
+	int r = s->dumpable ? 0 : limit_lower(RLIMIT_CORE, 0); /* a core file contains the data of the client */
 
+	if (!r && s->private_memory)
+		r = limit_lower(RLIMIT_DATA, private_memory_now() + s->private_memory);
 	for (size_t i = 0; i < sizeof limits / sizeof *limits && !r; i++)
 		r = limit_lower(limits[i].resource, limits[i].most);
 	return r;
@@ -99,7 +114,7 @@ int sandbox_before_device(const struct sandbox *s, const char **what)
 
 int sandbox_before_client(const struct sandbox *s, const char **what)
 {
-	int r = s->layers & SANDBOX_LIMITS ? limits_enter(s->dumpable) : 0;
+	int r = s->layers & SANDBOX_LIMITS ? limits_enter(s) : 0;
 
 	*what = "limits";
 	if (!r && s->layers & SANDBOX_SECCOMP) {

@@ -40,6 +40,7 @@ struct sandbox {
 	bool capabilities;                /* the worker keeps those that it has */
 	bool dumpable;                    /* for debugging: others of the user may attach, and a core is left */
 	bool isolate_user;                /* the worker changes its user when it has a client */
+	uint64_t private_memory;          /* bytes of private memory that it may take from now on; 0: any number */
 	_Atomic uint32_t *forbidden_call; /* receives the system call that ended the worker; NULL: nobody asks */
 };
 

@@ -28,6 +28,9 @@
 #include "util/build_note.h"
 #include "wire/protocol.h"
 
+/* Stacks of threads (8 MiB each, mostly untouched), code, local memory of kernels, and the store of images in use. */
+#define WORKER_OWN_MEMORY (8ull << 30)
+
 static void context_storage_ignore(CUcontext ctx)
 {
 	(void)ctx;
@@ -298,6 +301,21 @@ static bool client_take(struct session *s, char why[HANDOFF_TEXT])
 	return s->parent;
 }
 
+/*
+ * Private memory that a worker of the CPU device can need: all that its client may allocate, and the worker's own.  0 for a GPU,
+ * whose driver reserves memory as it likes.
+ */
+static uint64_t worker_private_memory(const char *device, const struct stats *stats)
+{
+	uint64_t sum = stats->host_quota + WORKER_OWN_MEMORY;
+
+	if (sandbox_kind(device) != SANDBOX_CPU || !stats->host_quota)
+		return 0;
+	for (unsigned i = 0; i < atomic_load(&stats->ndevices); i++)
+		sum += stats->info[i].quota ? stats->info[i].quota : stats->info[i].memory;
+	return sum;
+}
+
 /* Sets `why` and returns false if a layer cannot be entered: the worker must not serve then. */
 static bool sandbox_enter(int (*enter)(const struct sandbox *s, const char **what), const struct server_config *config,
 	struct stats *stats, char *why)
@@ -307,6 +325,7 @@ static bool sandbox_enter(int (*enter)(const struct sandbox *s, const char **wha
 		.capabilities = !(config->sandbox & SANDBOX_FILES) || sandbox_kind(config->device) != SANDBOX_CPU,
 		.dumpable = config->dumpable,
 		.isolate_user = config->isolate_first,
+		.private_memory = worker_private_memory(config->device, stats),
 		.forbidden_call = &stats->forbidden_call};
 	const char *what;
 	int r = enter(&s, &what);
