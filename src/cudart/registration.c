@@ -32,7 +32,8 @@ struct symbol {
 };
 
 struct symbol_table {
-	size_t size; /* a power of two */
+	struct symbol_table *older; /* a reader may still be in it */
+	size_t size;                /* a power of two */
 	_Atomic(struct symbol *) slots[];
 };
 
@@ -86,6 +87,7 @@ static struct symbol_table *table_room(void)
 	if (!t)
 		return NULL;
 	t->size = size;
+	t->older = old;
 	for (size_t i = 0; old && i < old->size; i++) {
 		struct symbol *s = atomic_load(&old->slots[i]);
 		if (s)
