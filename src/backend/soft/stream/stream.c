@@ -200,6 +200,9 @@ STREAM_GETTER(soft_cuStreamGetId, unsigned long long, s->id)
 STREAM_GETTER(soft_cuStreamGetDevice, CUdevice, s->object.ctx->device->ordinal)
 STREAM_GETTER(soft_cuStreamGetCtx, CUcontext, object_handle(CUcontext, s->object.ctx))
 
+/* There are no green contexts: every stream answers that it belongs to none, as cuDNN expects of an ordinary stream. */
+STREAM_GETTER(soft_cuStreamGetGreenCtx, CUgreenCtx, NULL)
+
 CUresult soft_cuStreamGetCtx_v2(CUstream handle, CUcontext *ctx, CUgreenCtx *green)
 {
 	CUresult r = soft_cuStreamGetCtx(handle, ctx);
