@@ -19,6 +19,7 @@ blas:
 cudart:
 image:
 ptx:
+jitlink:   image ptx
 loader:    audit image
 transport:
 wire:      transport cuda

@@ -6,15 +6,18 @@
 char answer_dir[AUDIT_PATH];
 static char kept[AUDIT_PATH];   /* GANGWAY_KEEP: names that are not redirected */
 static char device[AUDIT_PATH]; /* GANGWAY_DEVICE */
+static bool keep_ptx;           /* GANGWAY_KEEP_PTX */
 
 bool answer_start(void)
 {
-	const char *keep = start_variable("GANGWAY_KEEP"), *on = start_variable("GANGWAY_DEVICE");
+	const char *keep = start_variable("GANGWAY_KEEP"), *on = start_variable("GANGWAY_DEVICE"),
+		   *compilers = start_variable("GANGWAY_KEEP_PTX");
 
 	if (keep)
 		text_append(kept, sizeof kept, keep, text_length(keep));
 	if (on)
 		text_append(device, sizeof device, on, text_length(on));
+	keep_ptx = compilers && text_equal(compilers, "1");
 	return start_folder(AUDIT_REDIRECT, answer_dir, sizeof answer_dir);
 }
 
@@ -51,8 +54,9 @@ static bool find_in_folder(const struct redirected_library *o, const char *file,
 	answer[0] = 0;
 	if (!path_append(answer, answer_dir, text_length(answer_dir)) || !path_append(answer, "/", 1))
 		return false;
-	if (o->device && (!text_equal(device, o->device) || !path_append(answer, device, text_length(device)) ||
-				 !path_append(answer, "/", 1)))
+	if (o->device &&
+		(!(o->compiles ? keep_ptx : text_equal(device, o->device)) ||
+			!path_append(answer, o->device, text_length(o->device)) || !path_append(answer, "/", 1)))
 		return false;
 	return path_append(answer, file, n) && sys_access(answer) == 0;
 }

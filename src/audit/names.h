@@ -7,19 +7,25 @@
  * libcudart.so.12.8.90 is redirected to our libcudart.so.12 only.
  *
  * `device` is set for libraries that we provide on one device only: the file is in a folder of that name, and
- * GANGWAY_DEVICE must name the device. GPUs use NVIDIA's cuBLAS.
+ * GANGWAY_DEVICE must name the device. GPUs use NVIDIA's cuBLAS. `compiles` is set for compilers, which are for a device
+ * behind a server, too: GANGWAY_KEEP_PTX=1 stands for that device (cli/compilers.h).
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 static const struct redirected_library {
 	const char *stem, *soname, *device;
+	bool compiles;
 } redirected_libraries[] = {
-#define LIBRARY(name, soname, link) {"lib" link ".so", soname, NULL},
+#define LIBRARY(name, soname, link) {"lib" link ".so", soname, NULL, false},
 #include "gen/libraries.def"
 #undef LIBRARY
-	{"libcudart.so", NULL, NULL},
-	{"libcublas.so", NULL, "cpu"},
-	{"libcublasLt.so", NULL, "cpu"},
+	{"libcudart.so", NULL, NULL, false},
+	{"libcublas.so", NULL, "cpu", false},
+	{"libcublasLt.so", NULL, "cpu", false},
+	{"libnvJitLink.so", NULL, "cpu", true},
 };
 
 /*

@@ -36,7 +36,7 @@ static bool requester_is_ours(const struct link_map *by)
 
 	if (!*name)
 		return program_is_ours;
-	return text_starts(name, answer_dir) && name[n] == '/' && text_last_part(name) == name + n + 1;
+	return text_starts(name, answer_dir) && name[n] == '/';
 }
 
 /* Decide about a request. Returns the word for the log. */

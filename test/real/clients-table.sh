@@ -7,7 +7,7 @@ log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 echo '| client | works on cpu | does not |'
 echo '|---|---|---|'
-for client in triton cupy cuda-core taichi; do
+for client in triton cupy cuda-core numba taichi; do
 	(cd "$build" && ctest -V -R "^real-$client\$") >"$log" 2>&1
 	list() { sed -n "s/^[0-9]*: $1 //p" "$log" | paste -sd, - | sed 's/,/, /g'; }
 	works=$(list ok)
