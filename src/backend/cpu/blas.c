@@ -1,6 +1,7 @@
 /* cuBLAS's kernel, which is compiled code of ours: see blas/job.h. */
 #include "backend/cpu/cpu.h"
 
+#include "backend/soft/check/check.h"
 #include "blas/work/work.h"
 
 struct blas_parallel {
@@ -34,5 +35,8 @@ CUresult cpu_launch_blas(const struct launch *l)
 {
 	const struct blas_host host = {.threads = soft_parallelism(), .parallel = parallel, .accessible = accessible};
 
-	return blas_work(l->params, l->params_size, &host);
+	CUresult r = blas_work(l->params, l->params_size, &host);
+
+	check_written_somewhere(); /* the checked mode sees only what kernels of PTX write */
+	return r;
 }

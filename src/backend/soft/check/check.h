@@ -51,4 +51,4 @@ bool check_quarantine(struct range *r);           /* true: r, with its memory, i
 bool check_quarantine_empty(void);                /* memory is short: frees it all; false: there was none */
 void check_forget(uint64_t base, uint64_t size);  /* remembers the address of an allocation that was freed */
 void check_written(uint64_t addr, uint64_t size); /* a command has written the bytes */
-void check_written_somewhere(void);               /* host code has: all memory counts as initialized */
+void check_written_somewhere(void);               /* code other than PTX has: all memory counts as initialized */

@@ -12,7 +12,7 @@ static CUresult run_host(struct command *c)
 	else
 		h->callback(h->handle, atomic_load(&c->ctx->error), h->arg);
 	soft_in_callback = false;
-	check_written_somewhere(); /* our cuBLAS computes in host functions */
+	check_written_somewhere(); /* device memory is host memory here, which the function may write */
 	return CUDA_SUCCESS;
 }
 
