@@ -247,9 +247,9 @@ static void job_end(struct job *job, bool ok)
 static void *compile_main(void *unused)
 {
 	(void)unused;
+	pthread_mutex_lock(&service.lock);
 	if (service.low_priority)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), LOWEST_PRIORITY);
-	pthread_mutex_lock(&service.lock);
 	while (!list_empty(&service.jobs)) {
 		struct job *job = container_of(service.jobs.next, struct job, link);
 
