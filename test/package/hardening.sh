@@ -33,7 +33,9 @@ for file in $(find "$prefix" -type f); do
 	readelf -W --dyn-syms "$file" >"$out/symbols"
 	if grep -q NEEDED "$out/elf"; then # without libc there are no functions to call
 		grep -q __stack_chk_fail "$out/symbols" || fail "has no stack protector"
-		grep -q '_chk@\|_chk$' "$out/symbols" || fail "has no fortified calls"
+		case $file in */cudart/*) ;; # calls no function that has a fortified form
+		*) grep -q '_chk@\|_chk$' "$out/symbols" || fail "has no fortified calls" ;;
+		esac
 	fi
 	if [ "$(uname -m)" = x86_64 ]; then
 		objdump -d "$file" | grep -c endbr64 >"$out/count"
