@@ -184,6 +184,11 @@ bool blas_epilogue_open(struct blas_run *r, struct epilogue *e, int64_t i)
 	const struct blas_epilogue *f = &j->epilogue;
 	int64_t rows = f->transposed ? j->n : j->m, cols = f->transposed ? j->m : j->n;
 
+	if (!lt_epilogue_known((int)f->kind) || blas_type_complex(f->bias.type) || blas_type_complex(f->aux.type) ||
+		blas_type_complex(j->type)) {
+		blas_fail(r, CUDA_ERROR_INVALID_VALUE);
+		return false;
+	}
 	*e = (struct epilogue){.kind = f->kind,
 		.by_column = f->transposed,
 		.scale = (f->scale_a_vector ? 1 : blas_float_at(r, f->scale_a)) *

@@ -12,7 +12,8 @@ static void batch_member(void *data, uint64_t i)
 	struct blas_run r = *b->run;
 
 	r.serial = true;
-	b->fn(&r, (int64_t)i);
+	if (!blas_stopped(&r))
+		b->fn(&r, (int64_t)i);
 }
 
 static void batch_run(struct blas_run *r, void (*fn)(struct blas_run *r, int64_t i))
@@ -25,7 +26,10 @@ static void batch_run(struct blas_run *r, void (*fn)(struct blas_run *r, int64_t
 /* The int number i of an array behind operand e (of results) or b (of pivots). */
 static int *int_at(struct blas_run *r, uint64_t at, int64_t i, int64_t n)
 {
-	return at % 4 ? NULL : blas_bytes(r, at + (uint64_t)i * 4, (uint64_t)n * 4);
+	if (!(at % 4))
+		return blas_bytes(r, at + (uint64_t)i * 4, (uint64_t)n * 4);
+	blas_fail(r, CUDA_ERROR_MISALIGNED_ADDRESS);
+	return NULL;
 }
 
 static void write_info(struct blas_run *r, int64_t i, int info)
@@ -96,7 +100,7 @@ static void getrf(struct blas_run *r)
 static bool exchange_rows(struct blas_run *r, T *b, int64_t ldb, int64_t cols, const int *pivots, int64_t n, bool back)
 {
 	for (int64_t l = 0; pivots && l < n; l++) {
-		int64_t k = back ? n - 1 - l : l, other = __atomic_load_n(&pivots[k], __ATOMIC_RELAXED) - 1;
+		int64_t k = back ? n - 1 - l : l, other = (int64_t)__atomic_load_n(&pivots[k], __ATOMIC_RELAXED) - 1;
 
 		if (other < 0 || other >= n) {
 			blas_fail(r, CUDA_ERROR_INVALID_VALUE);
@@ -189,7 +193,7 @@ static void matinv_member(struct blas_run *r, int64_t i)
 {
 	const struct blas_job *j = r->job;
 	const T *a = open_matrix(r, &j->a, i, j->n, j->n);
-	T *c = open_matrix(r, &j->c, i, j->n, j->n), *lu = blas_scratch(r, j->n * j->n, sizeof(T));
+	T *c = open_matrix(r, &j->c, i, j->n, j->n), *lu = a ? blas_scratch(r, j->n * j->n, sizeof(T)) : NULL;
 	int *pivots = blas_scratch(r, j->n, sizeof(int));
 
 	if (!run_failed(r)) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blas/lt/lt_values.h"
 #include "blas/work/work.h"
 
 /* A batch of small products is divided by product, one of large products within each. */
@@ -39,11 +40,12 @@ static bool product_open(struct blas_run *r, struct blas_product *p, int64_t i)
 		.beta = beta};
 	if (blas_type_complex(j->type) != blas_type_complex(j->a.type) ||
 		blas_type_complex(j->type) != blas_type_complex(j->b.type) ||
-		blas_type_complex(j->type) != blas_type_complex(j->d.type)) {
+		blas_type_complex(j->type) != blas_type_complex(j->d.type) ||
+		(beta != 0 && blas_type_complex(j->type) != blas_type_complex(j->c.type))) {
 		blas_fail(r, CUDA_ERROR_INVALID_VALUE);
 		return false;
 	}
-	if (j->k && (alpha != 0 || j->alpha.vector)) {
+	if (j->k && (alpha != 0 || j->alpha.vector || j->epilogue.kind & (LT_BGRADA | LT_BGRADB))) {
 		p->a = blas_matrix(r, &j->a, i, ta ? j->k : j->m, ta ? j->m : j->k);
 		p->b = blas_matrix(r, &j->b, i, tb ? j->n : j->k, tb ? j->k : j->n);
 	}
@@ -76,7 +78,8 @@ static void run_member_serially(void *data, uint64_t i)
 	struct blas_run r = *(struct blas_run *)data;
 
 	r.serial = true;
-	run_member(&r, (int64_t)i);
+	if (!blas_stopped(&r))
+		run_member(&r, (int64_t)i);
 }
 
 void blas_gemm(struct blas_run *r)
@@ -87,7 +90,7 @@ void blas_gemm(struct blas_run *r)
 		blas_each(r, j->count, run_member_serially, r);
 		return;
 	}
-	for (int64_t i = 0; i < j->count && !atomic_load(r->error); i++)
+	for (int64_t i = 0; i < j->count && !blas_stopped(r); i++)
 		run_member(r, i);
 }
 
@@ -124,7 +127,7 @@ static void transform_member(struct blas_run *r, int64_t batch)
 	const void *b = beta != 0 ? open_operand(r, &j->b, batch, j->conjugate, tb) : NULL;
 	unsigned char *d = (unsigned char *)(uintptr_t)open_operand(r, &j->d, batch, j->inverse, false);
 
-	for (int64_t col = 0; col < j->n && !atomic_load(r->error); col++)
+	for (int64_t col = 0; col < j->n && !blas_stopped(r); col++)
 		for (int64_t row = 0; row < j->m; row++) {
 			double v = alpha * read_element(a, &j->a, j->hermitian, ta ? col : row, ta ? row : col) +
 				   beta * read_element(b, &j->b, j->conjugate, tb ? col : row, tb ? row : col);

@@ -140,7 +140,7 @@ static void find_extreme(struct blas_run *r, bool least)
 	blas_vector_close(&v, false);
 	best++;
 	int32_t narrow = (int32_t)best;
-	void *at = run_failed(r) ? NULL : blas_bytes(r, j->d.at, j->wide ? 8 : 4);
+	void *at = run_failed(r) ? NULL : blas_bytes(r, j->d.at, j->wide ? 8 : 4); /* copied: any alignment */
 	if (at)
 		memcpy(at, j->wide ? (void *)&best : (void *)&narrow, j->wide ? 8 : 4);
 }
@@ -163,7 +163,8 @@ static bool move_numbers(
 {
 	for (int i = 0; i < n; i++) {
 		uint32_t real = blas_type_real(o[i]->type);
-		void *at = blas_bytes(r, o[i]->at, (uint64_t)counts[i] * blas_type_size(real));
+		struct blas_operand numbers = {.at = o[i]->at, .ld = counts[i], .type = real};
+		void *at = blas_matrix(r, &numbers, 0, counts[i], 1);
 
 		if (!at)
 			return false;

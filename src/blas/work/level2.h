@@ -58,6 +58,12 @@ static bool columns_open(struct blas_run *r, struct columns *s, const struct bla
 		s->above = 0;
 	if (j->storage == BLAS_BAND)
 		rows = s->below + s->above + 1;
+	/* Only triangles are packed, and only full matrices come in batches. */
+	if ((triangle && j->m != j->n) || (!triangle && j->storage == BLAS_PACKED) ||
+		(j->storage != BLAS_FULL && (j->count != 1 || o.array))) {
+		blas_fail(r, CUDA_ERROR_INVALID_VALUE);
+		return false;
+	}
 	if (j->m < 0 || j->n < 0 || j->kl < 0 || j->ku < 0 || j->storage > BLAS_PACKED || o.type != TYPE ||
 		j->n > INT32_MAX || (o.ld < rows && j->storage != BLAS_PACKED)) {
 		blas_fail(r, CUDA_ERROR_INVALID_VALUE);
@@ -154,9 +160,9 @@ static void gemv(struct blas_run *r)
 	const struct blas_job *j = r->job;
 	struct columns s;
 
-	if (!columns_open(r, &s, &j->a, false) && j->count <= 1)
+	if (!columns_open(r, &s, &j->a, false))
 		return;
-	for (int64_t i = 0; i < j->count && !run_failed(r); i++) {
+	for (int64_t i = 0; i < j->count && !blas_stopped(r); i++) {
 		if (j->count > 1 || j->a.array)
 			s.a = blas_matrix(r, &j->a, i, j->m, j->n);
 		if (s.a)

@@ -171,7 +171,7 @@ static void trmm(struct blas_run *r)
 	const T *a = open_matrix(r, &j->a, 0, n, n), *b = open_matrix(r, &j->b, 0, j->m, j->n);
 	struct blas_product p = make_product(j->m, j->n, n);
 	T *full = a && b ? expand_triangle(r, a, n, false, &upper) : NULL,
-	  *kept = blas_scratch(r, j->m * j->n, sizeof(T));
+	  *kept = b ? blas_scratch(r, j->m * j->n, sizeof(T)) : NULL;
 
 	p.d = open_matrix(r, &j->c, 0, j->m, j->n);
 	p.ldd = j->c.ld;
@@ -252,7 +252,7 @@ static void trsm_member(struct blas_run *r, int64_t number)
 	T *full = a ? expand_triangle(r, a, n, right, &upper) : NULL;
 
 	if (right)
-		x = blas_scratch(r, n * cols, sizeof(T));
+		x = b ? blas_scratch(r, n * cols, sizeof(T)) : NULL;
 	for (int64_t k = 0; !run_failed(r) && k < j->n; k++)
 		for (int64_t i = 0; i < j->m; i++)
 			*(right ? &x[i * n + k] : &x[k * j->c.ld + i]) =
@@ -272,7 +272,8 @@ static void trsm_serial(void *data, uint64_t i)
 	struct blas_run r = *(struct blas_run *)data;
 
 	r.serial = true;
-	trsm_member(&r, (int64_t)i);
+	if (!blas_stopped(&r))
+		trsm_member(&r, (int64_t)i);
 }
 
 static void trsm(struct blas_run *r)

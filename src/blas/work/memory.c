@@ -34,6 +34,9 @@ void *blas_scratch(struct blas_run *r, int64_t elements, size_t size)
 	void *p = NULL;
 	uint64_t bytes;
 
+	/* The sizes of a job that has failed mean nothing. */
+	if (atomic_load(r->error))
+		return NULL;
 	/* Cache lines are the alignment that vector instructions want. */
 	if (elements < 0 || __builtin_mul_overflow((uint64_t)elements, size, &bytes) || bytes > INT64_MAX - 64 ||
 		posix_memalign(&p, 64, bytes + 64)) {
@@ -61,25 +64,28 @@ uint64_t blas_member(struct blas_run *r, const struct blas_operand *o, int64_t i
 	return at;
 }
 
-/* Bytes of a matrix whose last column ends with its last row.  False: more than 64 bits can address. */
-static bool matrix_extent(const struct blas_operand *o, int64_t rows, int64_t cols, uint64_t *bytes)
-{
-	int64_t elements;
-
-	if (rows < 0 || cols < 0 || o->ld < 0 || !blas_type_size(o->type) ||
-		__builtin_mul_overflow(o->ld, cols - 1, &elements) ||
-		__builtin_add_overflow(elements, rows, &elements) || elements > INT64_MAX / 16)
-		return false;
-	*bytes = rows && cols ? (uint64_t)elements * blas_type_size(o->type) : 0;
-	return true;
-}
-
+/* `type` is known. */
 static bool is_aligned(struct blas_run *r, uint64_t at, uint32_t type)
 {
 	if (!(at % (blas_type_size(type) / (blas_type_complex(type) ? 2 : 1))))
 		return true;
 	blas_fail(r, CUDA_ERROR_MISALIGNED_ADDRESS);
 	return false;
+}
+
+/* Bytes of a matrix whose last column ends with its last row.  False: more than 64 bits can address. */
+static bool matrix_extent(const struct blas_operand *o, int64_t rows, int64_t cols, uint64_t *bytes)
+{
+	int64_t elements;
+
+	/* Columns do not overlap, so rows * cols elements fit into memory, and sizes of copies do not overflow. */
+	if (rows < 0 || cols < 0 || o->ld < 0 || ((!rows || !cols) && (rows > INT32_MAX || cols > INT32_MAX)) ||
+		(cols > 1 && o->ld < rows) || !blas_type_size(o->type) ||
+		__builtin_mul_overflow(o->ld, cols - 1, &elements) ||
+		__builtin_add_overflow(elements, rows, &elements) || elements > INT64_MAX / 16)
+		return false;
+	*bytes = rows && cols ? (uint64_t)elements * blas_type_size(o->type) : 0;
+	return true;
 }
 
 void *blas_matrix(struct blas_run *r, const struct blas_operand *o, int64_t i, int64_t rows, int64_t cols)
@@ -101,9 +107,13 @@ double complex blas_scalar_value(struct blas_run *r, const struct blas_scalar *s
 	const void *p = s->value;
 	double parts[2] = {0};
 
+	if (!size) {
+		blas_fail(r, CUDA_ERROR_INVALID_VALUE);
+		return 0;
+	}
 	if (s->at)
-		p = blas_bytes(r, s->at, size);
-	if (!p || !size)
+		p = is_aligned(r, s->at, s->type) ? blas_bytes(r, s->at, size) : NULL;
+	if (!p)
 		return 0;
 	blas_read_d(parts, p, blas_type_real(s->type), 1, blas_type_complex(s->type) ? 2 : 1);
 	return CMPLX(parts[0], parts[1]);
@@ -111,7 +121,7 @@ double complex blas_scalar_value(struct blas_run *r, const struct blas_scalar *s
 
 float blas_float_at(struct blas_run *r, uint64_t at)
 {
-	float *p = at ? blas_bytes(r, at, sizeof *p) : NULL;
+	float *p = at && is_aligned(r, at, CUDA_R_32F) ? blas_bytes(r, at, sizeof *p) : NULL;
 
 	return p ? *p : 1;
 }
@@ -176,6 +186,13 @@ void blas_vector_close(struct blas_vector *v, bool write)
 }
 
 /* ---- threads ---- */
+
+bool blas_stopped(struct blas_run *r)
+{
+	if (r->host->stopped && r->host->stopped(r->host->arg))
+		blas_fail(r, CUDA_ERROR_LAUNCH_TIMEOUT);
+	return atomic_load(r->error);
+}
 
 void blas_each(struct blas_run *r, int64_t n, void (*fn)(void *data, uint64_t i), void *data)
 {

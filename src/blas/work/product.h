@@ -223,7 +223,8 @@ static void run_tile(void *data, uint64_t number)
 	bool paired = k->a.paired;
 	size_t tile = (size_t)TILE_ROWS * TILE_COLS * sizeof(R);
 
-	if ((k->p->part == BLAS_LOWER && row + rows <= col) || (k->p->part == BLAS_UPPER && col + cols <= row))
+	if (blas_stopped(k->run) || (k->p->part == BLAS_LOWER && row + rows <= col) ||
+		(k->p->part == BLAS_UPPER && col + cols <= row))
 		return;
 	R *re = blas_scratch(k->run, 1, tile * (paired ? 2 : 1)), *im = paired && re ? re + tile / sizeof(R) : NULL;
 	if (!re)

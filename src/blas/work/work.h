@@ -22,6 +22,8 @@ struct blas_host {
 	void (*parallel)(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), void *data);
 	/* The allocation that contains addr, if kernels may access it. */
 	bool (*accessible)(void *arg, uint64_t addr, uint64_t *base, uint64_t *size);
+	/* Whether the work should end early, with an error; may be NULL. */
+	bool (*stopped)(void *arg);
 };
 
 /* Variants for several processors, chosen at load time, which is too early for ThreadSanitizer. */
@@ -72,6 +74,8 @@ struct blas_vector blas_vector_open(
 	struct blas_run *r, const struct blas_operand *o, int64_t i, int64_t n, uint32_t type);
 void blas_vector_close(struct blas_vector *v, bool write);
 
+/* Whether the run has failed, or its context is ending: asked between the parts of long work. */
+bool blas_stopped(struct blas_run *r);
 /* Calls fn(data, i) for every i < n, on several threads unless the run is serial. */
 void blas_each(struct blas_run *r, int64_t n, void (*fn)(void *data, uint64_t i), void *data);
 
