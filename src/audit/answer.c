@@ -5,14 +5,24 @@
 
 char answer_dir[AUDIT_PATH];
 static char kept[AUDIT_PATH];   /* GANGWAY_KEEP: names that are not redirected */
-static char device[AUDIT_PATH]; /* GANGWAY_DEVICE */
+static char device[AUDIT_PATH]; /* GANGWAY_DEVICE; if that is behind a server, GANGWAY_SERVED */
 static bool keep_ptx;           /* GANGWAY_KEEP_PTX */
+
+/* Whether a device is behind a server: GANGWAY_DEVICE is an address, or unset while a server is the driver's choice. */
+static bool is_served(const char *on)
+{
+	while (on && *on && *on != ':')
+		on++;
+	return !on || *on == ':';
+}
 
 bool answer_start(void)
 {
 	const char *keep = start_variable("GANGWAY_KEEP"), *on = start_variable("GANGWAY_DEVICE"),
 		   *compilers = start_variable("GANGWAY_KEEP_PTX");
 
+	if (is_served(on))
+		on = start_variable("GANGWAY_SERVED");
 	if (keep)
 		text_append(kept, sizeof kept, keep, text_length(keep));
 	if (on)
@@ -55,7 +65,7 @@ static bool find_in_folder(const struct redirected_library *o, const char *file,
 	if (!path_append(answer, answer_dir, text_length(answer_dir)) || !path_append(answer, "/", 1))
 		return false;
 	if (o->device &&
-		(!(o->compiles ? keep_ptx : text_equal(device, o->device)) ||
+		(!text_equal(device, o->device) || (o->compiles && !keep_ptx) ||
 			!path_append(answer, o->device, text_length(o->device)) || !path_append(answer, "/", 1)))
 		return false;
 	return path_append(answer, file, n) && sys_access(answer) == 0;

@@ -6,9 +6,9 @@
  * requests (libcuda.so, libcuda.so.1, libcuda.so.535.54.03). Without it, the major version must match:
  * libcudart.so.12.8.90 is redirected to our libcudart.so.12 only.
  *
- * `device` is set for libraries that we provide on one device only: the file is in a folder of that name, and
- * GANGWAY_DEVICE must name the device. GPUs use NVIDIA's cuBLAS. `compiles` is set for compilers, which are for a device
- * behind a server, too: GANGWAY_KEEP_PTX=1 stands for that device (cli/compilers.h).
+ * `device` is set for libraries that we provide on one device only: the file is in a folder of that name. GANGWAY_DEVICE
+ * must name the device, or the address of a server while GANGWAY_SERVED, set by gangway run, names its device. GPUs use
+ * NVIDIA's cuBLAS. `compiles` is set for compilers, which GANGWAY_KEEP_PTX must enable, too (cli/compilers.h).
  */
 #pragma once
 

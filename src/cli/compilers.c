@@ -7,10 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/device_query.h"
-#include "loader/sysroot.h"
-#include "transport/default_socket.h"
-
 #define OWN_FOLDER "/gangway-cpu" /* the end of the name of every cache folder that compilers_set sets */
 
 static bool list_has_word(const char *list, const char *word)
@@ -25,33 +21,9 @@ static bool list_has_word(const char *list, const char *word)
 	return false;
 }
 
-static bool server_has_cpu(const char *dir, const char *device)
+bool compilers_kept(void)
 {
-	struct device_facts facts;
-	struct sysroot sysroot;
-	char library[PATH_MAX + 32];
-
-	if (sysroot_init(&sysroot, NULL))
-		return false;
-	snprintf(library, sizeof library, "%s/libcuda.so.1", dir);
-	device_query(&sysroot, library, device, &facts);
-	sysroot_finish(&sysroot);
-	return facts.opened && facts.count && !strncmp(facts.device[0].name, "Gangway CPU", 11);
-}
-
-bool compilers_needed(const char *dir, const char *device)
-{
-	char server[PATH_MAX + 16];
-
-	if (list_has_word(getenv("GANGWAY_KEEP"), "ptxas"))
-		return false;
-	if (device && !strcmp(device, "cpu"))
-		return true;
-	if (!device && !default_socket_find(server, sizeof server))
-		return false;
-	if (device && strncmp(device, "unix:", 5) && strncmp(device, "tcp://", 6))
-		return false;
-	return server_has_cpu(dir, device ? device : "");
+	return list_has_word(getenv("GANGWAY_KEEP"), "ptxas");
 }
 
 static bool ends_with(const char *text, const char *end)

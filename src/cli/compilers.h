@@ -16,11 +16,8 @@
 
 #include <stdbool.h>
 
-/*
- * Whether programs get a CPU device; `device` as for GANGWAY_DEVICE, NULL: the driver's choice. Asks a server, if there is
- * one. `dir` is the folder of our libraries.
- */
-bool compilers_needed(const char *dir, const char *device);
+/* Whether the user wants NVIDIA's compilers, by GANGWAY_KEEP. */
+bool compilers_kept(void);
 
 /* Change our own environment, for a program to inherit. Returns 0, or -1: out of memory. */
 int compilers_set(const char *dir);

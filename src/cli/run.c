@@ -13,7 +13,10 @@
 #include "cli/follow/follow.h"
 #include "loader/program.h"
 #include "cli/environment.h"
+#include "transport/default_socket.h"
 #include "transport/transport.h"
+#include "util/build_note.h"
+#include "wire/protocol.h"
 
 static const char usage[] =
 	"usage: gangway run [--on DEVICE] [--trace[=FILE]] [--profile[=FILE]] [--check[=LIST]] [--follow-all] [--]\n"
@@ -192,6 +195,39 @@ static int path_add_smi(const char *dir)
 	return r;
 }
 
+/*
+ * Whether the program gets a server's CPU device; NULL: the driver's choice. The answer decides only which libraries and
+ * compilers the program gets, so a server that lies harms its own clients only.
+ */
+static bool served_by_cpu(const char *device)
+{
+	char server[PATH_MAX + 16], name[LINK_DEVICE_TEXT], error[LINK_ERROR_TEXT];
+	struct link_config config = link_defaults(false);
+
+	if (!device && default_socket_find(server, sizeof server))
+		device = server;
+	if (!device || !strchr(device, ':'))
+		return false;
+	config.build = build_note_text;
+	config.protocol = wire_protocol();
+	return !link_ask_device(device, &config, name, error) && !strcmp(name, "cpu");
+}
+
+/*
+ * A CPU device needs libraries (audit/names.h) and compilers of its own. For one behind a server, GANGWAY_SERVED says so to
+ * our audit libraries; GANGWAY_DEVICE says it for one of this process.
+ */
+static int prepare_cpu_device(const char *dir, const char *device)
+{
+	bool served = served_by_cpu(device);
+
+	if (served ? setenv("GANGWAY_SERVED", "cpu", 1) : unsetenv("GANGWAY_SERVED"))
+		return -1;
+	if ((!served && (!device || strcmp(device, "cpu"))) || compilers_kept())
+		return 0;
+	return compilers_set(dir);
+}
+
 static int run_program(char **argv, const char *device, bool follow)
 {
 	struct program program;
@@ -199,7 +235,7 @@ static int run_program(char **argv, const char *device, bool follow)
 
 	if (cli_require_libraries(dir, sizeof dir))
 		return 1;
-	if (path_add_smi(dir) || (compilers_needed(dir, device) && compilers_set(dir)))
+	if (path_add_smi(dir) || prepare_cpu_device(dir, device))
 		return cli_fail("out of memory");
 	program_inspect(argv[0], &program);
 	int r = check_program(&program, argv[0]);

@@ -60,6 +60,10 @@ int cmd_version(int argc, char **argv)
 	print_jit(dir);
 	print_library(dir, "cpu/libcublas.so.12");
 	print_library(dir, "cpu/libcublas.so.13");
+	print_library(dir, "cpu/libcublasLt.so.12");
+	print_library(dir, "cpu/libcublasLt.so.13");
+	print_library(dir, "cpu/libnvJitLink.so.12");
+	print_library(dir, "cpu/libnvJitLink.so.13");
 	print_library(dir, "cudart/libcudart.so.12");
 	print_library(dir, "cudart/libcudart.so.13");
 	print_library(dir, AUDIT_REDIRECT);

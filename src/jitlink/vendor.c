@@ -111,7 +111,7 @@ static bool vendor_load(struct vendor_link *v)
 {
 	struct vendor_search s;
 
-	if (!dl_iterate_phdr(search_object, &s) && !search_list(&s, getenv("LD_LIBRARY_PATH")) &&
+	if (!dl_iterate_phdr(search_object, &s) && !search_list(&s, secure_getenv("LD_LIBRARY_PATH")) &&
 		!search_list(&s, "/usr/local/cuda/lib64:/usr/lib/x86_64-linux-gnu"))
 		return false;
 	void *library = dlopen(s.path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);

@@ -261,8 +261,12 @@ static bool walk_audit(const struct search_walk *w)
 
 struct library_search library_search_from(const struct sysroot *sys)
 {
+	const char *device = sysroot_env(sys, "GANGWAY_DEVICE");
+
+	if (!device || strchr(device, ':')) /* a server's */
+		device = sysroot_env(sys, "GANGWAY_SERVED");
 	return (struct library_search){sys, sysroot_env(sys, "LD_LIBRARY_PATH"), sysroot_env(sys, "LD_AUDIT"),
-		sysroot_env(sys, "GANGWAY_KEEP"), sysroot_env(sys, "GANGWAY_DEVICE")};
+		sysroot_env(sys, "GANGWAY_KEEP"), device};
 }
 
 /* ---- the whole search ---- */

@@ -224,3 +224,53 @@ int link_check_hello(int fd, const struct link_config *config, char error[LINK_E
 		socket_await_hello(fd, err == -EAGAIN);
 	return err ? err : hello_answer(&theirs, config, &granted, error);
 }
+
+bool link_answer_device(int fd, const struct link_config *config, const char *device)
+{
+	uint64_t deadline = wait_now() + config->timeout_ms * 1000000ull;
+	struct hello ours, theirs;
+
+	if (hello_peek(fd, &theirs) || !(theirs.flags & HELLO_DEVICE))
+		return false;
+	hello_make(&ours, config);
+	ours.flags = HELLO_DEVICE;
+	snprintf(ours.text, sizeof ours.text, "%s", device);
+	/* Closing a socket with unread bytes discards the answer: read the hello. */
+	if (!hello_receive(fd, &theirs, deadline))
+		hello_send(fd, &ours, deadline);
+	close(fd);
+	return true;
+}
+
+static int device_ask(int fd, const struct link_config *config, struct hello *answer, char error[LINK_ERROR_TEXT])
+{
+	uint64_t deadline = wait_now() + config->timeout_ms * 1000000ull;
+	struct hello ours;
+	int err;
+
+	hello_make(&ours, config);
+	ours.flags = HELLO_DEVICE;
+	err = hello_send(fd, &ours, deadline);
+	err = err ? err : hello_receive(fd, answer, deadline);
+	if (err)
+		return error_text(error, err, "the server does not answer: %s", strerror(-err));
+	err = hello_check(answer, &ours, false, error);
+	if (!err && !(answer->flags & HELLO_DEVICE))
+		err = error_text(error, -EPROTO, "the server does not tell its device");
+	return err;
+}
+
+int link_ask_device(const char *address, const struct link_config *config, char device[LINK_DEVICE_TEXT],
+	char error[LINK_ERROR_TEXT])
+{
+	int fd = address_connect(address, wait_now() + config->timeout_ms * 1000000ull, error), err;
+	struct hello answer;
+
+	if (fd < 0)
+		return fd;
+	err = device_ask(fd, config, &answer, error);
+	close(fd);
+	if (!err)
+		text_copy_printable(device, LINK_DEVICE_TEXT, answer.text, sizeof answer.text);
+	return err;
+}

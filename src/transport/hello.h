@@ -14,7 +14,11 @@
 #define EXTRAS_MAX    8 /* extra connections of a TCP link: tcp/extra_connections.h */
 #define EXTRA_KEY     16
 
-enum hello_flags { HELLO_EXTRA = 1 }; /* this is an extra connection of the link named in `extra` */
+enum hello_flags {
+	HELLO_EXTRA = 1, /* this is an extra connection of the link named in `extra` */
+	HELLO_DEVICE =
+		2 /* the client only asks for the server's device, whose name is the answer's text: no link is made */
+};
 
 struct hello {
 	char magic[8];
@@ -29,7 +33,7 @@ struct hello {
 	uint32_t up_size, down_size, ring_size, words;
 	char build[LINK_BUILD_TEXT];
 	union {
-		char text[128]; /* reason for a refusal */
+		char text[128]; /* reason for a refusal, or the device */
 		struct {
 			uint64_t name;          /* names the link; chosen by the server */
 			uint8_t key[EXTRA_KEY]; /* proves that the sender got the server's hello */

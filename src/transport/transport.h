@@ -34,10 +34,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define LINK_ERROR_TEXT 256 /* size of the buffer for an error message */
-#define LINK_BUILD_TEXT 64
-#define LINK_LANES      1024 /* most lanes of a link */
-#define LINK_PIECES     16   /* most pieces of a frame */
+#define LINK_ERROR_TEXT  256 /* size of the buffer for an error message */
+#define LINK_BUILD_TEXT  64
+#define LINK_DEVICE_TEXT 32
+#define LINK_LANES       1024 /* most lanes of a link */
+#define LINK_PIECES      16   /* most pieces of a frame */
 
 struct link;
 struct lane;
@@ -135,6 +136,14 @@ int link_probe(const char *address, char error[LINK_ERROR_TEXT]);
  */
 int link_memory_create(struct link_memory **memory, const struct link_config *config);
 void *link_memory_words(const struct link_memory *memory, size_t *size);
+
+/* Client: asks a server for the name of its device ("nvidia", "cpu"); takes no worker and makes no link. */
+int link_ask_device(const char *address, const struct link_config *config, char device[LINK_DEVICE_TEXT],
+	char error[LINK_ERROR_TEXT]);
+
+/* Server: if the complete hello of an accepted connection asks for the device, answers, closes the descriptor and returns
+ * true. */
+bool link_answer_device(int fd, const struct link_config *config, const char *device);
 
 /* Client. */
 int link_connect(

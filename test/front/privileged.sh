@@ -40,8 +40,10 @@ start "$work/setuid"
 for file in "$work"/theirs/*; do
 	[ -e "$file" ] && { echo "the set-uid program obeyed: $(ls -l "$file")"; status=1; }
 done
-# No library of ours reads a variable in any other way.
+# No library of ours reads a variable in any other way.  libgangway-jit.so contains LLVM, which does; a set-uid program
+# never loads it (compiler_allowed in src/ptx/jit/service.c).
 for library in "$build"/lib/gangway/*.so "$build"/lib/gangway/cpu/*.so*; do
+	[ "${library##*/}" != libgangway-jit.so ] || continue
 	! nm -D --undefined-only "$library" 2>/dev/null | grep -qw 'U getenv' || { echo "$library calls getenv"; status=1; }
 done
 exit $status

@@ -191,7 +191,7 @@ static void test_fairness(void)
 
 int main(void)
 {
-	pending_init(&pending, epoll_create1(EPOLL_CLOEXEC), &identities);
+	pending_init(&pending, epoll_create1(EPOLL_CLOEXEC), &identities, "null");
 	pending.max = MAX;
 	pending.accept = accept_client;
 	test_complete(pair_unix(), 0);

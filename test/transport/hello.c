@@ -206,8 +206,55 @@ static void nobody(void)
 	rmdir(p.folder);
 }
 
+/* The server's parent answers a hello that asks for the device, and leaves others in the socket. */
+static int answer_one(int listener, const struct link_config *config)
+{
+	int fd = link_accept(listener);
+
+	CHECK(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, LIMIT) == 1);
+	if (!link_answer_device(fd, config, "a\tlonger name than the client has room for"))
+		link_refuse(fd, config, "no question");
+	return RESULT();
+}
+
+static void device(bool tcp)
+{
+	struct link_config mine = link_defaults(false), theirs = link_defaults(true);
+	char error[LINK_ERROR_TEXT] = "", name[LINK_DEVICE_TEXT];
+	struct pair p;
+	int listener;
+
+	CHECK(!pair_listen(&p, tcp, &listener));
+	for (int asks = 1; asks >= 0; asks--) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(answer_one(listener, &theirs));
+		if (asks) {
+			CHECK_EQ(link_ask_device(p.address, &mine, name, error), 0);
+			CHECK(!strcmp(name, "a?longer name than the client h"));
+		} else {
+			CHECK_EQ(link_connect(&p.link, p.address, &mine, error), -ECONNREFUSED);
+			CHECK(strstr(error, "no question"));
+		}
+		ended_well(child);
+	}
+	theirs.protocol++;
+	pid_t child = fork();
+	if (!child)
+		_exit(answer_one(listener, &theirs));
+	CHECK_EQ(link_ask_device(p.address, &mine, name, error), -EPROTO);
+	ended_well(child);
+	close(listener);
+	if (!tcp)
+		unlink(p.address + 5);
+	rmdir(p.folder);
+}
+
 int main(void)
 {
+	device(false);
+	device(true);
 	mismatch(false);
 	mismatch(true);
 	lies();

@@ -1,6 +1,8 @@
 /* cuBLAS's kernel, which is compiled code of ours: see blas/job.h. */
 #include "backend/cpu/cpu.h"
 
+#include <time.h>
+
 #include "backend/soft/check/check.h"
 #include "blas/work/work.h"
 
@@ -31,9 +33,25 @@ static bool accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
 	return soft_accessible(addr, base, size);
 }
 
+static bool stopped(void *arg)
+{
+	const struct launch *l = arg;
+	struct timespec now;
+
+	if (atomic_load_explicit(l->stop, memory_order_relaxed))
+		return true;
+	if (!l->deadline || clock_gettime(CLOCK_MONOTONIC, &now))
+		return false;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec > l->deadline;
+}
+
 CUresult cpu_launch_blas(const struct launch *l)
 {
-	const struct blas_host host = {.threads = soft_parallelism(), .parallel = parallel, .accessible = accessible};
+	const struct blas_host host = {.arg = (void *)(uintptr_t)l,
+		.threads = soft_parallelism(),
+		.parallel = parallel,
+		.accessible = accessible,
+		.stopped = stopped};
 
 	CUresult r = blas_work(l->params, l->params_size, &host);
 

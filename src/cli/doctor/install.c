@@ -23,6 +23,10 @@ static const struct {
 	{"libgangway-jit.so", false},
 	{"cpu/libcublas.so.12", false},
 	{"cpu/libcublas.so.13", false},
+	{"cpu/libcublasLt.so.12", false},
+	{"cpu/libcublasLt.so.13", false},
+	{"cpu/libnvJitLink.so.12", false},
+	{"cpu/libnvJitLink.so.13", false},
 	{"cudart/libcudart.so.12", false},
 	{"cudart/libcudart.so.13", false},
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -83,13 +84,19 @@ static enum jit_mode mode_wanted(void)
 	return tier && !strcmp(tier, "jit") ? JIT_MODE_JIT : JIT_MODE_AUTO;
 }
 
+/* LLVM obeys variables of its own, and a set-uid program obeys none of the user who starts it. */
+static bool compiler_allowed(void)
+{
+	return !getauxval(AT_SECURE);
+}
+
 static void service_init(void)
 {
 	struct stat st;
 
 	list_init(&service.jobs);
 	list_init(&service.running);
-	service.mode = mode_wanted();
+	service.mode = compiler_allowed() ? mode_wanted() : JIT_MODE_INTERP;
 	if (service.mode == JIT_MODE_INTERP)
 		return;
 	if (!own_folder_file(PLUGIN_FILE, service.path, sizeof service.path) || stat(service.path, &st) ||

@@ -21,10 +21,13 @@ static unsigned pending_limit(void)
 	return quarter > PENDING_MAX ? PENDING_MAX : quarter < PENDING_MIN ? PENDING_MIN : (unsigned)quarter;
 }
 
-void pending_init(struct pending *p, int epoll, struct identities *identities)
+void pending_init(struct pending *p, int epoll, struct identities *identities, const char *device)
 {
-	*p = (struct pending){
-		.epoll = epoll, .max = pending_limit(), .identities = identities, .config = link_defaults(true)};
+	*p = (struct pending){.epoll = epoll,
+		.max = pending_limit(),
+		.identities = identities,
+		.config = link_defaults(true),
+		.device = device};
 	p->config.build = build_note_text;
 	p->config.protocol = wire_protocol();
 	p->config.timeout_ms = 0; /* nothing here waits */
@@ -88,7 +91,8 @@ static void connection_ready(struct source *source, void *server)
 		return;
 	connection_remove(c);
 	if (!r) {
-		p->accept(server, fd, who);
+		if (!link_answer_device(fd, &p->config, p->device))
+			p->accept(server, fd, who);
 	} else if (r != -EPROTO) {
 		close(fd);
 	} else if (!link_hand_in_extra(fd)) {

@@ -2,6 +2,7 @@
  * pending.h - connections that have not sent their hello yet.
  *
  *	accept ─▶ pending ─ complete, acceptable hello ─▶ a worker
+ *	             ├─ hello that asks for the device ─▶ answered and closed
  *	             ├─ hello of an extra connection ─▶ the worker of its link
  *	             ├─ unacceptable hello ─▶ refused with the reason
  *	             └─ PENDING_MS without one, or pushed out ─▶ closed
@@ -37,6 +38,7 @@ struct pending {
 	unsigned max, count;
 	struct identities *identities;
 	struct link_config config; /* what an acceptable hello agrees with */
+	const char *device;        /* the server's, for clients that ask */
 	struct pending_connection *oldest, *newest;
 	uint64_t closed;         /* silent connections closed since the start */
 	uint64_t log_at, logged; /* when the next line is logged, and `closed` at the last one */
@@ -44,7 +46,7 @@ struct pending {
 	void (*accept)(void *server, int client, struct identity *who);
 };
 
-void pending_init(struct pending *p, int epoll, struct identities *identities);
+void pending_init(struct pending *p, int epoll, struct identities *identities, const char *device);
 
 /* Owns the descriptor. */
 void pending_add(struct pending *p, int fd);

@@ -417,7 +417,7 @@ int server_run(const struct server_config *config)
 	process_protect(config);
 	r = signals_open(s);
 	descriptor_limit_raise();
-	pending_init(&s->pending, s->pool.epoll, &s->identities);
+	pending_init(&s->pending, s->pool.epoll, &s->identities, config->device);
 	s->pending.accept = client_accept;
 	r = r ? r : listeners_open(s);
 	r = r ? r : status_open(s);
