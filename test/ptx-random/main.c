@@ -31,13 +31,13 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void report(struct kernel *k, struct engine *a, struct engine *b)
+/* first: what differed in the first run. */
+static void report(struct kernel *k, struct engine *a, struct engine *b, const char *first)
 {
 	char why[700] = "";
 	char *text;
 
-	engines_agree(a, b, k, why, sizeof why);
-	printf("seed %llu: %s and %s differ: %s\n", (unsigned long long)k->seed, engine_name(a), engine_name(b), why);
+	printf("seed %llu: %s and %s differ: %s\n", (unsigned long long)k->seed, engine_name(a), engine_name(b), first);
 	if (k->nlines && engine_memory(b))
 		kernel_reduce(k, a, b);
 	if (engines_agree(a, b, k, why, sizeof why))
@@ -55,7 +55,7 @@ static bool run_one(struct kernel *k, struct engine **e, unsigned n)
 
 		if (engines_agree(e[0], e[i], k, why, sizeof why))
 			continue;
-		report(k, e[0], e[i]);
+		report(k, e[0], e[i], why);
 		return false;
 	}
 	return true;

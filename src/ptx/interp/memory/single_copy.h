@@ -148,15 +148,17 @@ static inline void single_copy_store(uint64_t at, struct pair value, unsigned si
 }
 
 /*
- * Copies n bytes (a multiple of 16) for a weak access of a whole warp, in units of a vector register.  Processors with
- * AVX access every aligned 16 bytes of a wider vector at once, though their manuals guarantee it for 16 bytes only.
+ * Copies n bytes (a multiple of 16) for a weak access of a whole warp, in units of a vector register.  The memory is
+ * aligned to the access of one lane, which may be smaller than a unit.  Processors with AVX access every aligned 16
+ * bytes of a unit at once, and do not divide a smaller aligned part, though their manuals guarantee it for aligned units
+ * of 16 bytes only.
  */
 #ifdef __AVX512F__
-typedef long long wide_vector __attribute__((vector_size(64), may_alias, aligned(16)));
+typedef long long wide_vector __attribute__((vector_size(64), may_alias, aligned(1)));
 #elif defined __AVX__
-typedef long long wide_vector __attribute__((vector_size(32), may_alias, aligned(16)));
+typedef long long wide_vector __attribute__((vector_size(32), may_alias, aligned(1)));
 #else
-typedef long long wide_vector __attribute__((vector_size(16), may_alias, aligned(16)));
+typedef long long wide_vector __attribute__((vector_size(16), may_alias, aligned(1)));
 #endif
 static inline void dense_copy(void *to, const void *from, size_t n)
 {
