@@ -2,7 +2,7 @@
  * The binary interface of the CUDA runtime, releases 12 and 13, in our own declarations. Names, numbers and layouts are
  * the vendor's. The functions are declared in api/cudart.api.
  *
- * A type that equals one of the driver's is another name for it here. All types are typedefs, also those that NVIDIA's
+ * A type of the runtime that equals a type of the driver is declared as another name for it. All types are typedefs, also those that NVIDIA's
  * headers know as struct or enum only. Where the two releases differ, CUDART_MAJOR decides: 12 or 13.
  */
 #pragma once

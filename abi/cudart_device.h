@@ -1,5 +1,5 @@
 /*
- * What cudaGetDeviceProperties fills in. The two releases differ in the middle and at the end of the struct.
+ * The struct that cudaGetDeviceProperties fills in. The two releases differ in the middle and at the end of the struct.
  */
 #pragma once
 

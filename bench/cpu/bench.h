@@ -17,7 +17,7 @@
 
 enum { MAX_BUFFERS = 6 };
 
-/* What a buffer is filled with; count * n^power elements of 4 bytes (HALF: 2). */
+/* The initial content of a buffer; count * n^power elements of 4 bytes (HALF: 2). */
 enum fill { ZERO, UNIT, WORD, INDEX, HALF, ROWS, COLUMNS, SIGNED };
 struct buffer {
 	enum fill fill;

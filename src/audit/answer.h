@@ -20,7 +20,7 @@ enum answer {
 enum answer answer_to(const char *name, char file[ANSWER_PATH]);
 
 /*
- * For a path at which the loader looks in its built-in folders, so after everything else: is this a library that we
- * provide where there is none, and is there none in any of those folders?
+ * True if the path is in the last of the loader's folders, so after everything else, and names a library that the machine
+ * has in none of those folders and for which we have a replacement; `file` is the replacement.
  */
 bool answer_fallback(const char *path, char file[ANSWER_PATH]);

@@ -11,8 +11,8 @@ typedef int get_size_fn(void *program, size_t *size);
 typedef int get_fn(void *program, char *to);
 
 /*
- * The functions of the NVRTCs in this process: PyTorch and CuPy may each bring their own. A program of one must not be
- * passed to another, so each has replacements of its own; a fourth NVRTC is left alone.
+ * The functions of the NVRTCs in this process: PyTorch and CuPy may each bring their own. A program of one NVRTC
+ * must not be passed to another, so each NVRTC has replacements of its own; a fourth one is left alone.
  */
 struct nvrtc {
 	uintptr_t base; /* where the library was loaded; 0: unused */

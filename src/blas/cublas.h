@@ -40,7 +40,7 @@ typedef enum {
 	CUDA_R_8F_E5M2 = 29
 } cudaDataType;
 
-/* Types of sums.  The FAST and EMULATED types allow lower precision, of which no use is made here. */
+/* Types of sums.  The FAST and EMULATED types permit lower precision, which our cuBLAS never uses. */
 typedef enum {
 	CUBLAS_COMPUTE_16F = 64,
 	CUBLAS_COMPUTE_16F_PEDANTIC = 65,

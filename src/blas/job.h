@@ -95,7 +95,7 @@ struct blas_operand {
 	uint32_t array; /* `at` is an array of addresses */
 };
 
-/* What cublasLtMatmul adds to a product. */
+/* The parts of cublasLtMatmul beyond the product. */
 struct blas_epilogue {
 	uint32_t kind;       /* cublasLtEpilogue_t */
 	uint32_t transposed; /* the matrices are in row order: the product is computed as its transpose */

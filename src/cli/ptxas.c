@@ -171,8 +171,8 @@ static int function_check(const struct job *job, const char *file, struct ptx_fu
 }
 
 /*
- * Checks that no later CUDA release than any that we know wrote the text. XLA finds out which PTX version it may write from
- * the message about version 99.99.
+ * Refuses PTX of a later major version than ours. XLA learns from this message which PTX version it may write: it tries
+ * version 99.99.
  */
 static int version_check(const char *file, const char *text)
 {
@@ -186,7 +186,7 @@ static int version_check(const char *file, const char *text)
 	return FAILED;
 }
 
-/* Whether the options name an older architecture than the text, as when a caller has the wrong device in mind. */
+/* Whether the text is for a newer architecture than the options name: the caller has chosen them for another device. */
 static bool target_is_newer(const struct ptx_module *m, const struct job *job)
 {
 	return m->sm > strtoul(job->gpu, NULL, 10);

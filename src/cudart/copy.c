@@ -99,7 +99,7 @@ cudaError_t rt_cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size
 
 /* ---- slices ---- */
 
-/* Such a copy succeeds whatever its other parameters are. */
+/* A copy of an empty box succeeds whatever its other parameters are. */
 static bool box_is_empty(const cudaExtent *extent)
 {
 	return !extent->width || !extent->height || !extent->depth;

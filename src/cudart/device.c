@@ -191,7 +191,7 @@ cudaError_t rt_cudaGetDeviceProperties_v2(cudaDeviceProp *prop, int device)
 	return e;
 }
 
-/* What programs from before CUDA 12 call: the same struct up to a shorter tail. */
+/* Programs built before CUDA 12 call this function. Their struct is a prefix of the present one. */
 cudaError_t rt_cudaGetDeviceProperties(cudaDeviceProp *prop, int device)
 {
 	return rt_cudaGetDeviceProperties_v2(prop, device);

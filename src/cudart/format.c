@@ -1,7 +1,7 @@
 /* Channel descriptions and the driver's array formats. */
 #include "cudart/runtime.h"
 
-/* Kinds of plain channels, by their bits; the other kinds each have one format. */
+/* Kinds of plain channels, by their bits. Each of the other kinds has one format. */
 static const struct {
 	cudaChannelFormatKind kind;
 	int bits;

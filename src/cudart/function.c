@@ -128,7 +128,7 @@ cudaError_t rt_cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
 	return symbol_name(entryFuncAddr) ? symbol_kernel(entryFuncAddr, kernelPtr) : cudaErrorInvalidDeviceFunction;
 }
 
-/* Devices without double precision are long gone. */
+/* A conversion for devices without double precision. All devices have it today, so the value stays. */
 cudaError_t rt_cudaSetDoubleForDevice(double *d)
 {
 	(void)d;

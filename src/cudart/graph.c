@@ -223,7 +223,7 @@ static cudaError_t node_to_driver(const cudaGraphNodeParams *from, CUgraphNodePa
 	}
 }
 
-/* What the driver returns in the parameters: the address of an allocation, the bodies of a conditional node. */
+/* Copies the results of the driver in the parameters: the address of an allocation, the bodies of a conditional node. */
 static void node_results(const CUgraphNodeParams *from, cudaGraphNodeParams *to)
 {
 	if (from->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)

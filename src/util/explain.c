@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "util/explain.h"
 
-enum { TEXTS_MAX = 16 }; /* a program that fails in more ways than this has been explained enough */
+enum { TEXTS_MAX = 16 }; /* messages of one process */
 
 static uint64_t text_hash(const char *text)
 {

@@ -8,7 +8,7 @@
 
 #include "util/own_folder.h"
 
-/* The library itself, bin/gangway, and a program in a subfolder of the build's test folder. */
+/* Libraries relative to a library, to bin/gangway, and to a program in a subfolder of the build's test folder. */
 static const char *const places[] = {"", "../lib/gangway/", "../../lib/gangway/"};
 
 bool own_folder_file(const char *file, char *path, size_t size)

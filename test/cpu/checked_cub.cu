@@ -1,5 +1,5 @@
 /*
- * Correct kernels of the runtime API, from CUB and cooperative groups: the checked mode has nothing to say of them.
+ * Correct kernels of the runtime API, from CUB and cooperative groups: the checked mode must not report anything.
  * With an argument, a kernel writes past its memory, so that the report must name the source line.
  */
 #include <cooperative_groups.h>

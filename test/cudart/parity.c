@@ -1,5 +1,5 @@
 /*
- * Calls a CUDA runtime in every way and prints the results: parity SONAME [PART...].
+ * Makes calls of a CUDA runtime, also with illegal arguments, and prints the results: parity SONAME [PART...].
  *
  * The test runs it with NVIDIA's runtime and with ours and compares the outputs. The code of the program is PTX in a fatbin
  * that it registers by hand, as nvcc's constructors do.

@@ -41,6 +41,6 @@ void parity_graph(void);
 void parity_node(void);
 void parity_error(void);
 
-/* What the program registers: kernels plus(out, value), store(out), and variables. Their addresses stand for them. */
+/* Kernels and variables that the program registers: kernels plus(out, value), store(out), and variables. Their addresses stand for them. */
 extern char parity_plus, parity_crash, parity_missing, parity_offset, parity_nowhere;
 extern int *parity_managed;

@@ -91,7 +91,7 @@ int __wrap_lane_reply_reserve(struct lane *lane, uint32_t size, void **payload)
 	return err;
 }
 
-/* Changes values, mostly behind the head: 4 or 8 bytes, to a value that is often wrong in an interesting way. */
+/* Changes values of 4 or 8 bytes, mostly behind the head, to odd_value(). */
 static void reply_change_bytes(uint32_t size)
 {
 	uint32_t head = size > sizeof(struct wire_reply) && roll() % 8 ? sizeof(struct wire_reply) : 0;

@@ -176,7 +176,7 @@ static unsigned count_files(uint64_t *bytes)
 	return n;
 }
 
-/* What was used last remains. */
+/* The files that were used last remain. */
 static void test_eviction(void)
 {
 	enum { N = 64, SIZE = 4000, LIMIT = 100000 };

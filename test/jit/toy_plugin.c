@@ -51,7 +51,7 @@ static int toy_compile(const struct jit_request *r, struct jit_object *out, char
 	while (gate && access(gate, F_OK))
 		nanosleep(&t, NULL);
 	if (!strcmp(r->f->name, "refused")) {
-		snprintf(why, size, "the toy refuses it");
+		snprintf(why, size, "the toy compiler refuses this kernel");
 		return -ENOTSUP;
 	}
 	return read_object(out);

@@ -1,4 +1,4 @@
-/* cuBLAS's kernel, which is compiled code of ours: see blas/job.h. */
+/* Runs the kernel that stands for a call of cuBLAS (blas/job.h): C code of ours, not PTX. */
 #include "backend/cpu/cpu.h"
 
 #include <time.h>

@@ -60,7 +60,7 @@ static void message_print(const struct message *m)
 		return; /* standard error is closed */
 }
 
-/* The C++ library of the program, if it has one, knows how to read the names of its kernels. */
+/* The C++ library of the program, if it is loaded, demangles the names of kernels. */
 static void message_add_name(struct message *m, const char *name)
 {
 	typedef char *demangler(const char *name, char *out, size_t *size, int *status);

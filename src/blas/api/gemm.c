@@ -1,4 +1,4 @@
-/* What all forms of gemm share: the checks of their arguments. */
+/* The checks of arguments that all forms of gemm share. */
 #include "blas/api/blas.h"
 
 static bool gemm_valid(const struct blas_job *j, cublasOperation_t ta, cublasOperation_t tb)

@@ -133,7 +133,7 @@ static inline uint8_t float_to_e5m2(float f)
 }
 
 /* Integers saturate. */
-static inline double saturate(double v, double least, double most)
+static inline double saturate_to(double v, double least, double most)
 {
 	return v < least ? least : v > most ? most : nearbyint(v);
 }
@@ -202,11 +202,11 @@ READ(blas_read_d, double)
 		case CUDA_R_32F: \
 			PUT(float, from[i]); \
 		case CUDA_R_32I: \
-			PUT(int32_t, saturate((double)from[i], INT32_MIN, INT32_MAX)); \
+			PUT(int32_t, saturate_to((double)from[i], INT32_MIN, INT32_MAX)); \
 		case CUDA_R_8I: \
-			PUT(int8_t, saturate((double)from[i], INT8_MIN, INT8_MAX)); \
+			PUT(int8_t, saturate_to((double)from[i], INT8_MIN, INT8_MAX)); \
 		case CUDA_R_8U: \
-			PUT(uint8_t, saturate((double)from[i], 0, UINT8_MAX)); \
+			PUT(uint8_t, saturate_to((double)from[i], 0, UINT8_MAX)); \
 		case CUDA_R_16BF: \
 			PUT(uint16_t, float_to_bf16((float)from[i])); \
 		case CUDA_R_16F: \

@@ -1,4 +1,4 @@
-/* What cublasLtMatmul does to a product before it is stored: scales, bias, activation, gradients, largest values. */
+/* The changes of a product before cublasLtMatmul stores it: scales, bias, activation, gradients, largest values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A job arrives: check its numbers, find its routine, run it. */
+/* Checks the numbers of a job, finds its routine and runs it. */
 #include <string.h>
 
 #include "blas/work/work.h"

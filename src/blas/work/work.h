@@ -111,7 +111,7 @@ struct blas_product {
 void blas_product_s(struct blas_run *r, const struct blas_product *p);
 void blas_product_d(struct blas_run *r, const struct blas_product *p);
 
-/* ---- epilogue.c: what cublasLt does to the columns of D ---- */
+/* ---- epilogue.c: the changes that cublasLt makes to the columns of D ---- */
 
 struct epilogue {
 	uint32_t kind;

@@ -19,7 +19,7 @@
 
 struct interp_program;
 
-/* What is checked. Out-of-bounds and misaligned accesses always are. */
+/* The optional checks. Bounds and alignment are always checked. */
 enum { CHECK_INIT = 1, CHECK_RACES = 2 };
 
 enum check_kind { CHECK_OUT_OF_BOUNDS, CHECK_MISALIGNED, CHECK_UNINITIALIZED, CHECK_RACE, CHECK_KINDS };

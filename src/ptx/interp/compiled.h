@@ -2,7 +2,7 @@
  * compiled.h - compiled code and the interpreter: what each expects of the other.
  *
  * Compiled code (src/ptx/jit) runs a warp whose lanes are together: the kernel's own frame, one split, no join.  It starts
- * at an entry point, and returns with the warp in a state that the interpreter can continue: live registers in their
+ * at a code entry, and returns with the warp in a state that the interpreter can continue: live registers in their
  * slots, w->pc, w->mask, and one split for each group of lanes that waits elsewhere.  So compiled and interpreted code take
  * turns in one warp as needed.
  *

@@ -264,7 +264,7 @@ struct grid {
 	uint32_t cluster[3], cluster_size; /* in blocks */
 	atomic_uint_fast64_t next;         /* number of the next block to start */
 	atomic_int fault;                  /* enum interp_fault: the first one */
-	atomic_int checked_fault;          /* checked mode: of the first invalid access, which ended nothing */
+	atomic_int checked_fault;          /* checked mode: of the first invalid access; the launch went on */
 	atomic_bool asserted;              /* an assertion failed: the launch ends with INTERP_ASSERT soon */
 	pthread_mutex_t lock;              /* protects launch->message and nested, and serialises printing */
 	uint64_t workspace[32];            /* for grid-wide barriers: %envreg1 and %envreg2 hold its address */
@@ -429,7 +429,7 @@ const struct xfunc *kernel_func_at(const struct interp_kernel *k, uint64_t addre
 
 /* ---- compiled.c ------------------------------------------------------------------------------------- */
 
-bool warp_enterable(const struct warp *w); /* the running split is at an entry point of compiled code */
+bool warp_enterable(const struct warp *w); /* the running split is at a code entry */
 /* Runs compiled code. True: the interpreter must execute the instruction at w->pc next. */
 bool warp_run_compiled(struct warp *w);
 

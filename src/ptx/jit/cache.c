@@ -26,7 +26,7 @@ enum {
 
 static const char file_magic[8] = "GWKERN1";
 
-/* The head of a file; the entry points and the object follow. */
+/* The head of a file; the code entries and the object follow. */
 struct file_head {
 	char magic[8];
 	uint8_t hash[HASH_BYTES]; /* of all that follows, this head included */

@@ -2,7 +2,7 @@
  * cache.h - compiled kernels on disk, shared by all processes of a user.
  *
  *	CUDA_CACHE_PATH/gangway/kernels, XDG_CACHE_HOME/gangway/kernels or ~/.cache/gangway/kernels
- *	KEY	64 hexadecimal digits: one object, with its entry points and a hash of the content
+ *	KEY	64 hexadecimal digits: one object, with its code entries and a hash of the content
  *	KEY.RANDOM	a file that a process is writing; renamed when complete
  *
  * CUDA_CACHE_DISABLE=1 switches the cache off; CUDA_CACHE_MAXSIZE is its size in bytes (default 1 GiB).  When the files

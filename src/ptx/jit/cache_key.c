@@ -12,7 +12,7 @@ static void add_number(struct hash *h, uint64_t n)
 	hash_add(h, &n, sizeof n);
 }
 
-/* With its length, so that two texts in a row cannot pass for two others. */
+/* Adds the length, too, so that no two pairs of texts have the same hash. */
 static void add_text(struct hash *h, const char *text, size_t size)
 {
 	add_number(h, size);
@@ -65,7 +65,7 @@ static void add_relocs(struct hash *h, const struct xfunc *x)
 
 /*
  * The decoded form as far as the object depends on it: slots and displacements.  Constants that contain addresses of
- * this process, like those of functions, make the key one that no other process finds.
+ * this process, like those of functions, give a key that no other process computes.
  */
 static void add_decoded(struct hash *h, const struct xfunc *x)
 {

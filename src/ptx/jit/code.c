@@ -6,7 +6,7 @@
 #include "ptx/jit/jit.h"
 #include "ptx/jit/object.h"
 
-/* The entry points by instruction; NULL: no memory, or an entry point that is none. */
+/* The code entries by decoded instruction; NULL: no memory, or the object names an instruction that does not exist. */
 static uint32_t *index_entries(const struct jit_object *o, uint32_t ninsts)
 {
 	uint32_t *at = malloc((ninsts + 1u) * sizeof *at);
@@ -49,7 +49,7 @@ int jit_code_create(const struct jit_object *o, uint32_t ninsts, struct jit_code
 		.size = image.size,
 		.text = image.text};
 	if (!c->entry_of) {
-		snprintf(why, size, "an entry point of the object is not in the kernel");
+		snprintf(why, size, "a code entry of the object is not in the kernel");
 		jit_code_destroy(c);
 		return -EINVAL;
 	}

@@ -1,5 +1,5 @@
 /*
- * jit.h - compiled kernels: the contract between the interpreter, the compiler, and what lies between them.
+ * jit.h - compiled kernels: the contract between the interpreter, the compiler, the cache and the loader.
  *
  *	interpreter ── jit_launch ──► tiers ─┬─► cache (files) ─┬─► object.c: bytes ─► executable memory ─► jit_code
  *	                                     └─► plug-in (LLVM) ┘
@@ -28,7 +28,7 @@ struct interp_kernel;
 /* Instruction sets that code is made for, each a superset of those before: target.h has the facts about each. */
 enum jit_isa { JIT_ISA_V2, JIT_ISA_V3, JIT_ISA_V4, JIT_ISAS };
 
-/* What a variant of a kernel may assume about the warp that enters it. */
+/* The assumptions of a variant of a kernel about the warp that enters it. */
 enum jit_variant {
 	JIT_ANY,         /* nothing */
 	JIT_FULL,        /* all 32 lanes are live at the kernel's start */
@@ -38,7 +38,7 @@ enum jit_variant {
 };
 
 /*
- * Runs the lanes of the current split from an entry point until they have exited, wait, must yield or have failed.
+ * Runs the lanes of the current split from a code entry until they have exited, wait, must yield or have failed.
  * Returns enum compiled_status (interp/compiled.h).
  */
 typedef uint32_t (*jit_fn)(struct warp *w, uint32_t entry);
@@ -66,7 +66,7 @@ struct jit_request {
 struct jit_object {
 	void *bytes; /* a relocatable ELF object with the function "kernel" (jit_fn) */
 	size_t size;
-	uint32_t *entries; /* decoded instruction of each entry point; entries[0] is 0, the kernel's start */
+	uint32_t *entries; /* decoded instruction of each code entry; entries[0] is 0, the kernel's start */
 	uint32_t nentries;
 	uint32_t nsites; /* places in the code that access memory: each has a cached range in the grid thread */
 };
@@ -90,7 +90,7 @@ struct jit_compiler {
 /* Code in executable memory. The kernel owns it, until its program is destroyed. */
 struct jit_code {
 	jit_fn run;
-	uint32_t *entry_of; /* by index of the decoded instruction: its entry point, or JIT_NO_ENTRY */
+	uint32_t *entry_of; /* by index of the decoded instruction: its code entry, or JIT_NO_ENTRY */
 	uint32_t ninsts;
 	uint32_t nentries;
 	uint32_t nsites;

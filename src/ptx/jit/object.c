@@ -240,7 +240,7 @@ static int relocate_section(struct loader *l, const Elf64_Shdr *table)
 	return err;
 }
 
-static int relocate(struct loader *l)
+static int relocations_apply(struct loader *l)
 {
 	int err = 0;
 
@@ -285,7 +285,7 @@ int object_load(const void *bytes, size_t size, const char *function, struct obj
 	if (!err)
 		err = map_image(l);
 	if (!err)
-		err = relocate(l);
+		err = relocations_apply(l);
 	if (!err)
 		err = find_entry(l, function);
 	if (!err)

@@ -108,7 +108,7 @@ static void profile_begin(void)
 		profile.to = NULL;
 	if (!perf || strcmp(perf, "1"))
 		return;
-	/* The name that perf expects; in a folder for everybody, so never through a link of somebody else. */
+	/* perf expects this name. Every user may write to /tmp, so a link that another user made is never followed. */
 	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
 	unlink(path);
 	profile.perf = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);

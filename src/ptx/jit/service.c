@@ -162,8 +162,8 @@ static struct jit_request request_for(const struct jit_kernel *j, enum jit_varia
 		.features = service.target.features};
 }
 
-/* The code is complete: blocks that start from now on use it. */
-static void publish(struct jit_kernel *j, enum jit_variant v, struct jit_code *code, uint64_t began, bool cached)
+/* Hands complete code to the launches: blocks that start from now on run it. */
+static void code_publish(struct jit_kernel *j, enum jit_variant v, struct jit_code *code, uint64_t began, bool cached)
 {
 	perf_add_code(j->kernel->entry->fn->name, v, code);
 	profile_add_code(j->profile, code, now_ns() - began, cached);
@@ -183,7 +183,7 @@ static bool load_from_cache(struct jit_kernel *j, enum jit_variant v, const uint
 	err = jit_code_create(&o, j->kernel->entry->ninsts, &code, why, sizeof why);
 	jit_object_free(&o);
 	if (!err)
-		publish(j, v, code, began, true);
+		code_publish(j, v, code, began, true);
 	return !err;
 }
 
@@ -206,7 +206,7 @@ static bool compile(struct jit_kernel *j, enum jit_variant v)
 	if (err)
 		profile_add_refusal(j->profile, why);
 	else
-		publish(j, v, code, began, false);
+		code_publish(j, v, code, began, false);
 	if (!err && service.cache) {
 		jit_cache_key(&r, service.identity, key);
 		jit_cache_store(service.cache, key, &o);

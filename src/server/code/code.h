@@ -50,8 +50,8 @@ void loaded_context_ended(struct session *s, CUcontext context);
 #define IMAGE_STORE_SHARE 16 /* one client may fill this part of the store */
 
 /*
- * The bytes, on the heap, with a NUL behind: image->size + 1 bytes.  Their hash is the image's name, whatever another worker has
- * done to the folder.  NULL: not stored, damaged, or no memory.  The cost is that of one copy and one hash, once for each
+ * The bytes, on the heap, with a NUL behind: image->size + 1 bytes.  Their hash is the image's name, even if another worker has
+ * changed the folder.  NULL: not stored, damaged, or no memory.  The cost is that of one copy and one hash, once for each
  * image and session.
  */
 uint8_t *image_store_find(struct session *s, const struct wire_image *name);

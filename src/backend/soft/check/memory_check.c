@@ -88,7 +88,7 @@ bool check_quarantine(struct range *r)
 		memory_give_back(r);
 		return true;
 	}
-	/* Nobody reads it again: an access to memory in quarantine is reported, and not made. */
+	/* The content is not needed: an access to memory in quarantine is reported, and not made. */
 	madvise((void *)(uintptr_t)range_addr(r), r->size, MADV_DONTNEED);
 	q->range = r;
 	pthread_mutex_lock(&soft.check.lock);

@@ -38,7 +38,7 @@ static void fault_set(struct warp *w, enum interp_fault fault)
 	atomic_compare_exchange_strong(&w->block->grid->checked_fault, &none, (int)fault);
 }
 
-static bool within(uint64_t base, uint64_t limit, uint64_t at, uint64_t n)
+static bool bounds_contain(uint64_t base, uint64_t limit, uint64_t at, uint64_t n)
 {
 	return at >= base && at - base <= limit && n <= limit - (at - base);
 }
@@ -136,10 +136,10 @@ static bool memory_find(struct warp *w, uint64_t at, uint64_t n, struct check_me
 	const struct interp_checks *c = w->launch->host->checks;
 	struct check_memory *last = &w->block->checked->last;
 
-	if (!within(last->base, last->size, at, n) && !c->find(c->arg, at, last))
+	if (!bounds_contain(last->base, last->size, at, n) && !c->find(c->arg, at, last))
 		*last = (struct check_memory){0};
 	*m = *last;
-	if (within(m->base, m->size, at, n))
+	if (bounds_contain(m->base, m->size, at, n))
 		return true;
 	*m = (struct check_memory){0};
 	return mem_accessible(w, at, n); /* arguments, the heap of malloc, or several mappings */
@@ -199,14 +199,14 @@ static bool check_lane(struct warp *w, struct checked_access *a, unsigned space,
 		}
 		return false;
 	}
-	if (variable_bounds(w, a, &l, &b) && !within(b.base, b.size, l.offset, a->size)) {
+	if (variable_bounds(w, a, &l, &b) && !bounds_contain(b.base, b.size, l.offset, a->size)) {
 		bounds_report(w, a, lane, &l, &b);
 		return false;
 	}
 	if (l.space == PTX_GLOBAL)
 		return check_global(w, a, lane, &l);
 	b = space_bounds(w, &l);
-	if (!within(b.base, b.size, l.offset, a->size)) {
+	if (!bounds_contain(b.base, b.size, l.offset, a->size)) {
 		bounds_report(w, a, lane, &l, &b);
 		return false;
 	}

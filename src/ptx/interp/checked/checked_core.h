@@ -3,7 +3,7 @@
  * checked_site), and the shadow of a block's shared memory (struct checked_block).
  *
  * For each byte of shared memory, the shadow knows the last writer and the readers since the last barrier.  Time is
- * counted in epochs of the block, which barriers (and, to err on the side of silence, fences, mbarriers, and acquire and
+ * counted in epochs of the block, which barriers (and, to avoid false reports, fences, mbarriers, and acquire and
  * release operations) end, and in epochs of each warp, which warp-wide instructions end.  Two accesses by different
  * threads are a race if no epoch ended between them, at least one is a write, and not both are strong.
  *

@@ -96,7 +96,7 @@ void shared_read(struct warp *w, const struct checked_access *a, unsigned lane, 
 	}
 }
 
-/* A write of the value that the byte already has is harmless, and common. */
+/* A write of the value that the byte already has is harmless, and correct programs contain such writes. */
 static bool is_same_value(const struct shadow_byte *s, const struct checked_access *a, uint64_t i)
 {
 	return a->value && s->value_known && a->value[i] == s->value;
@@ -116,7 +116,7 @@ void shared_write(struct warp *w, const struct checked_access *a, unsigned lane,
 		struct shadow_byte *s = &m.c->shadow[offset + i];
 
 		if (!races || is_same_value(s, a, i)) {
-			/* No race, or none that matters. */
+			/* Races are not checked, or the write changes nothing. */
 		} else if (writes_conflict(&m, s, a)) {
 			race_report(w, a, lane, offset, CHECK_WRITE, s->write_site, s->writer);
 			races = false;

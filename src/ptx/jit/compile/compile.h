@@ -1,7 +1,7 @@
 /*
  * compile.h - the compiler's own interface: one kernel from decoded PTX to an object file.  doc/compiler.md explains it.
  *
- * One PTX register is one LLVM variable, which mem2reg turns into values: a scalar if the register is uniform, the scalar
+ * One PTX register is one LLVM variable, which sroa turns into values: a scalar if the register is uniform, the scalar
  * of lane 0 if it is affine (value + stride * lane), else a vector with one element for each lane.  Floats are kept as
  * integers of their size.  The interpreter's slots are scratch memory while compiled code runs, and hold the live
  * registers again whenever the code returns.
@@ -235,7 +235,7 @@ void emit_float_mode(struct compiler *c, bool flush); /* around all code but the
 
 /* ---- fallback.c: execution by the interpreter, and returning to it ---- */
 void store_register(struct compiler *c, uint32_t reg, LLVMValueRef lanes); /* lanes: NULL for all */
-void load_register(struct compiler *c, uint32_t reg);                      /* at an entry point */
+void load_register(struct compiler *c, uint32_t reg);                      /* at a code entry */
 /* Executes the current instruction by its exec function, for the active lanes. site: NO_SLOT, or an access site to
  * refill. */
 void emit_fallback(struct compiler *c, uint32_t site, unsigned align, uint64_t span);

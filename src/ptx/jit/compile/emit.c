@@ -282,7 +282,7 @@ static void note_spinning_loops(struct compiler *c)
 	}
 }
 
-/* The majority decides. */
+/* The mode of most instructions is that of the kernel. */
 static bool prefers_flushing(const struct compiler *c)
 {
 	uint32_t with = 0, without = 0;

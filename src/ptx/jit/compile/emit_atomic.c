@@ -85,7 +85,7 @@ static LLVMValueRef change(
  * A vector in memory, whose lanes a loop reads or writes.  It is stored in pieces of 32 bytes: a load of a part of a
  * 64-byte store has to wait for it on some processors.  Volatile, so that LLVM does not join them.
  */
-static LLVMValueRef spill(struct compiler *c, LLVMValueRef v)
+static LLVMValueRef vector_spill(struct compiler *c, LLVMValueRef v)
 {
 	LLVMValueRef a = LLVMBuildAlloca(c->prologue, LLVMTypeOf(v), ""), at[LANES], part;
 	unsigned n = 256 / value_bits(v);
@@ -111,7 +111,8 @@ static LLVMValueRef emit_loop(struct compiler *c, const struct access_plan *p, c
 	LLVMValueRef offsets, LLVMValueRef values, bool result)
 {
 	LLVMValueRef base = p->access == ACCESS_SHARED ? cached(c, CACHED_SHARED, 0) : NULL, m, next, lane, old;
-	LLVMValueRef at = spill(c, offsets), from = spill(c, values), to = result ? spill(c, values) : NULL;
+	LLVMValueRef at = vector_spill(c, offsets), from = vector_spill(c, values),
+		     to = result ? vector_spill(c, values) : NULL;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(c->b), loop, done;
 	unsigned at_bits = value_bits(offsets), bits = p->bytes * 8;
 	LLVMValueRef start = mask_bits(c, p->mask);

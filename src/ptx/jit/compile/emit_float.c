@@ -10,7 +10,7 @@ static bool is_plain(const struct ptx_inst *in)
 }
 
 /* .sat: limits to 0..1; a NaN becomes +0. */
-static LLVMValueRef saturate(struct compiler *c, LLVMValueRef v)
+static LLVMValueRef emit_saturation(struct compiler *c, LLVMValueRef v)
 {
 	LLVMTypeRef t = LLVMTypeOf(v);
 	LLVMValueRef zero = LLVMConstNull(t), one = bitcast(c, constant(c, like(v, c->i32), 0x3f800000), c->f32);
@@ -69,7 +69,7 @@ static bool emit_arithmetic(struct compiler *c, const struct ptx_inst *in)
 		v = emit_fma(c);
 	}
 	if (in->m.sat)
-		v = saturate(c, v);
+		v = emit_saturation(c, v);
 	dst_float(c, 0, v);
 	return true;
 }

@@ -51,7 +51,7 @@ bool access_address(struct compiler *c, struct access_plan *p, const struct ptx_
 	return p->stride > -(1 << 20) && p->stride < 1 << 20;
 }
 
-static LLVMValueRef rotate(struct compiler *c, LLVMValueRef v, unsigned by)
+static LLVMValueRef rotate_right(struct compiler *c, LLVMValueRef v, unsigned by)
 {
 	LLVMTypeRef t = LLVMTypeOf(v);
 
@@ -76,7 +76,7 @@ static LLVMValueRef offsets_below(
 
 	if (base)
 		v = LLVMBuildSub(c->b, v, is_vector(v) ? splat(c, base) : base, "");
-	v = rotate(c, v, p->align);
+	v = rotate_right(c, v, p->align);
 	if (p->scalar)
 		return LLVMBuildICmp(c->b, LLVMIntULT, v, limit, "");
 	bad = LLVMBuildICmp(c->b, LLVMIntUGE, v, splat(c, limit), "");
@@ -323,7 +323,7 @@ static bool prove_shared(struct compiler *c, struct access_plan *p)
 	limit = limit_of_span(c, p, cached(c, CACHED_SHARED_SIZE, 0), access_span(p) + (uint64_t)(hi - lo));
 	bad = LLVMAppendBasicBlockInContext(c->context, c->fn, "");
 	good = LLVMAppendBasicBlockInContext(c->context, c->fn, "");
-	LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntULT, rotate(c, v, p->align), limit, ""), good, bad);
+	LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntULT, rotate_right(c, v, p->align), limit, ""), good, bad);
 	LLVMPositionBuilderAtEnd(c->b, bad);
 	emit_handover(c, c->index, c->mask, COMPILED_HANDOVER);
 	LLVMPositionBuilderAtEnd(c->b, good);

@@ -1,6 +1,6 @@
 /*
- * Instructions over the lanes of a warp.  They run here if all members named by the mask have come, which is the rule;
- * otherwise the interpreter lets lanes wait for each other.
+ * Instructions over the lanes of a warp.  Compiled code executes them if all members named by the mask have
+ * arrived, as they usually have; otherwise the interpreter lets lanes wait for each other.
  */
 #include "ptx/jit/compile/compile.h"
 
@@ -28,7 +28,7 @@ static bool members_known(const struct compiler *c, const struct ptx_operand *o)
 	return !o || o->kind == PTX_O_IMM || (o->kind == PTX_O_REG && reg_form(c, o->reg) == FORM_SCALAR);
 }
 
-/* Hands over to the interpreter if members are missing. Where all live lanes run, this is no code at all. */
+/* Hands over to the interpreter if members are missing. Emits no test where all live lanes run. */
 static void require_members(struct compiler *c, const struct ptx_operand *o)
 {
 	LLVMValueRef active = active_mask(c), bits = mask_bits(c, active), missing, some;
@@ -47,7 +47,7 @@ static void require_members(struct compiler *c, const struct ptx_operand *o)
 	LLVMPositionBuilderAtEnd(c->b, on);
 }
 
-/* The value of an operand that is known now. */
+/* The value of an operand, if the compiler knows it. */
 static bool known_value(const struct compiler *c, const struct ptx_operand *o, uint32_t *v)
 {
 	const struct ptx_shape *s;
@@ -174,14 +174,14 @@ static bool emit_shuffle(struct compiler *c, const struct ptx_inst *in)
 }
 
 /* The bits of the active lanes' predicates; the operand may be a constant. */
-static LLVMValueRef voters(struct compiler *c)
+static LLVMValueRef voting_lanes(struct compiler *c)
 {
 	return mask_bits(c, LLVMBuildAnd(c->b, splat(c, src(c, 1)), active_mask(c), ""));
 }
 
 static bool emit_vote(struct compiler *c, const struct ptx_inst *in)
 {
-	LLVMValueRef p = voters(c), active = mask_bits(c, active_mask(c)), all, none;
+	LLVMValueRef p = voting_lanes(c), active = mask_bits(c, active_mask(c)), all, none;
 
 	if (in->op == PTX_OP_vote_ballot) {
 		dst(c, 0, p);

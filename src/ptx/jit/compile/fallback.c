@@ -303,7 +303,7 @@ void emit_handover(struct compiler *c, uint32_t index, LLVMValueRef mask, unsign
 	emit_return(c, status);
 }
 
-/* ---- entry points ----------------------------------------------------------------------------------- */
+/* ---- code entries ----------------------------------------------------------------------------------- */
 
 /* reachable: the code before it continues here, too. */
 void add_entry(struct compiler *c, uint32_t index, bool reachable)

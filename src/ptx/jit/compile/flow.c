@@ -268,7 +268,7 @@ static void emit_trap(struct compiler *c)
 	emit_edges(c, &(struct edge){c->block + 1, c->mask}, 1);
 }
 
-/* brx.idx is left to the interpreter; each target is an entry point. */
+/* brx.idx is left to the interpreter; each target is a code entry. */
 static void emit_indexed_branch(struct compiler *c)
 {
 	emit_handover(c, c->index, c->mask, COMPILED_HANDOVER);

@@ -35,7 +35,7 @@ static bool is_copy(const struct ptx_inst *in)
 }
 
 /* True if the instruction may leave any NaN in a lazy result. */
-static bool spoils(const struct compiler *c, const struct ptx_inst *in)
+static bool spoils_nans(const struct compiler *c, const struct ptx_inst *in)
 {
 	const struct ptx_operand *o = &in->ops[1];
 
@@ -88,7 +88,7 @@ void compile_nans(struct compiler *c)
 	while (s.changed) {
 		s.changed = false;
 		for (uint32_t i = 0; i < f->ninsts; i++)
-			if (spoils(c, &f->insts[i]))
+			if (spoils_nans(c, &f->insts[i]))
 				ptx_inst_regs(&f->insts[i], NULL, spoil_register, &s);
 	}
 }

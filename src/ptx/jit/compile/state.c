@@ -85,8 +85,8 @@ LLVMValueRef cached(struct compiler *c, enum cached_kind kind, uint32_t at)
 }
 
 /*
- * The kernel's mode: most kernels flush either in all f32 arithmetic or in none.  What does not fit is left to the
- * interpreter.
+ * The kernel's mode: most kernels flush either in all f32 arithmetic or in none.  Arithmetic that does not fit is
+ * left to the interpreter.
  */
 bool float_mode_fits(const struct compiler *c, unsigned type, bool ftz)
 {
