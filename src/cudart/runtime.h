@@ -57,19 +57,19 @@ const char *symbol_name(const void *host);
 cudaError_t managed_load(void);
 extern _Atomic bool managed_waits; /* set while managed_load has work */
 
-/* ---- symbol.c ---- */
+/* ---- memory/symbol.c ---- */
 
 /* The bytes of a variable that a copy of this kind writes or reads. */
 cudaError_t symbol_target(const void *symbol, size_t count, size_t offset, cudaMemcpyKind kind, void **dst);
 cudaError_t symbol_source(const void *symbol, size_t count, size_t offset, cudaMemcpyKind kind, void **src);
 
-/* ---- format.c ---- */
+/* ---- memory/format.c ---- */
 
 cudaError_t format_to_driver(const cudaChannelFormatDesc *desc, CUarray_format *format, unsigned *channels);
 void format_from_driver(CUarray_format format, unsigned channels, cudaChannelFormatDesc *desc);
 cudaError_t format_element_size(CUarray_format format, unsigned channels, size_t *size);
 
-/* ---- copy_shape.c: copies that are more than one run of bytes, as the driver describes them ---- */
+/* ---- memory/copy_shape.c: copies that are more than one run of bytes, as the driver describes them ---- */
 
 struct copy_place { /* one side of a copy: an array, or memory with a pitch */
 	cudaArray_t array;

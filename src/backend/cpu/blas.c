@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "backend/soft/check/check.h"
+#include "backend/soft/check.h"
 #include "blas/work/work.h"
 
 struct blas_parallel {

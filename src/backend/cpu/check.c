@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/soft/check/check.h"
+#include "backend/soft/check.h"
 #include "backend/soft/engine.h"
 #include "ptx/ptx.h"
 

@@ -90,7 +90,7 @@ void blas_read_d(double *to, const void *from, uint32_t type, int64_t step, int6
 void blas_write_s(void *to, uint32_t type, int64_t step, const float *from, int64_t n);
 void blas_write_d(void *to, uint32_t type, int64_t step, const double *from, int64_t n);
 
-/* ---- product.c: D = alpha op(A) op(B) + beta C, column-major ---- */
+/* ---- product/: D = alpha op(A) op(B) + beta C, column-major ---- */
 
 enum blas_part { BLAS_WHOLE, BLAS_LOWER, BLAS_UPPER };
 

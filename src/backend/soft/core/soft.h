@@ -28,7 +28,7 @@
 #include "abi/cuda.h"
 #include "backend/soft/backend.h"
 #include "backend/soft/code/kernel_printf.h"
-#include "backend/soft/check/check.h"
+#include "backend/soft/check.h"
 #include "backend/soft/core/describe.h"
 #include "backend/soft/engine.h"
 #include "backend/soft/memory/memory_state.h"

@@ -6,14 +6,14 @@
  * integers of their size.  The interpreter's slots are scratch memory while compiled code runs, and hold the live
  * registers again whenever the code returns.
  *
- * To add a group of instructions: write a file emit_NAME.c with a function
+ * To add a group of instructions: write a file emit/emit_NAME.c with a function
  *
  *	bool emit_name(struct compiler *c, const struct ptx_inst *in)
  *
  * that emits the instruction and returns true, or returns false before it has emitted anything; then add the function to
- * the table in emit.c.  An instruction that no function emits is executed by the interpreter (fallback.c), so a group may
- * grow form by form.  Read sources by src(), which follows the mode that emit.c has chosen: scalars if the result is one,
- * vectors otherwise; LLVM's builder takes both.  Write results by dst().
+ * the table in emit/emit.c.  An instruction that no function emits is executed by the interpreter (fallback.c), so a group
+ * may grow form by form.  Read sources by src(), which follows the mode that emit.c has chosen: scalars if the result is
+ * a scalar, vectors otherwise; LLVM's builder takes both.  Write results by dst().
  *
  *	case PTX_OP_and:
  *		dst(c, 0, LLVMBuildAnd(c->b, src(c, 1), src(c, 2), ""));
@@ -24,7 +24,7 @@
  *   - No undefined behaviour of LLVM: shifts are limited, divisors are not 0, no nsw, nuw, inbounds or fast-math flags.  A
  *     kernel is hostile, and a value that LLVM may choose twice could pass a check and then be another one.
  *   - No instruction that becomes a call of a library: objects have no references to the outside.
- *   - Memory is accessed only through emit_memory.c.
+ *   - Memory is accessed only through emit/emit_memory.c.
  *
  * Trust: the function is checked PTX of a hostile author.  Limits keep time and memory in proportion to its length.
  */

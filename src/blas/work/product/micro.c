@@ -1,5 +1,5 @@
 /* The innermost loops of products, for the vectors of each processor. */
-#include "blas/work/micro.h"
+#include "blas/work/product/micro.h"
 
 #define JOIN_NAMES_(a, b) a##b
 #define JOIN_NAMES(a, b)  JOIN_NAMES_(a, b)
@@ -11,13 +11,13 @@
 #define BYTES  64
 #define NR     12
 #define TARGET __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
-#include "blas/work/micro_body.h"
+#include "blas/work/product/micro_body.h"
 #define NAME   micro_d_64
 #define R      double
 #define BYTES  64
 #define NR     12
 #define TARGET __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
-#include "blas/work/micro_body.h"
+#include "blas/work/product/micro_body.h"
 
 /* 2 × 6 sums, two vectors of a: 15 of 16 registers with the number of b. */
 #define NAME   micro_s_32
@@ -25,13 +25,13 @@
 #define BYTES  32
 #define NR     6
 #define TARGET __attribute__((target("arch=x86-64-v3")))
-#include "blas/work/micro_body.h"
+#include "blas/work/product/micro_body.h"
 #define NAME   micro_d_32
 #define R      double
 #define BYTES  32
 #define NR     6
 #define TARGET __attribute__((target("arch=x86-64-v3")))
-#include "blas/work/micro_body.h"
+#include "blas/work/product/micro_body.h"
 #endif
 
 #define NAME  micro_s_16
@@ -39,13 +39,13 @@
 #define BYTES 16
 #define NR    4
 #define TARGET
-#include "blas/work/micro_body.h"
+#include "blas/work/product/micro_body.h"
 #define NAME  micro_d_16
 #define R     double
 #define BYTES 16
 #define NR    4
 #define TARGET
-#include "blas/work/micro_body.h"
+#include "blas/work/product/micro_body.h"
 
 struct micro micro_choose(bool wide)
 {

@@ -1,5 +1,5 @@
 /* Shadows of device memory, quarantine of freed memory, and leaks. */
-#include "backend/soft/check/check.h"
+#include "backend/soft/check.h"
 
 #include <stdlib.h>
 #include <string.h>

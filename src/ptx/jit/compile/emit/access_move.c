@@ -2,7 +2,7 @@
  * Moves the data of an access between registers and memory, once its addresses have been checked: one element for all
  * lanes, consecutive ones, several for each lane, two halves, or scattered ones.
  */
-#include "ptx/jit/compile/access.h"
+#include "ptx/jit/compile/emit/access.h"
 
 /* True if the processor has masked accesses for elements of this size. */
 bool access_has_masked(const struct compiler *c, unsigned bytes)

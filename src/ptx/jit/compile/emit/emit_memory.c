@@ -12,7 +12,7 @@
  * An address is one scalar for all lanes, the scalar of lane 0 with a stride, or a vector.  Offsets from the base of the
  * memory are rotated right by log2 of the access's size before they are compared: misaligned ones become large.
  */
-#include "ptx/jit/compile/access.h"
+#include "ptx/jit/compile/emit/access.h"
 
 #include <string.h>
 

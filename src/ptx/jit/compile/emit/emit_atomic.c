@@ -4,7 +4,7 @@
  * One host thread runs a block, so that shared memory needs no atomic instructions.  A reduction of all lanes to one
  * address is computed in registers first.
  */
-#include "ptx/jit/compile/access.h"
+#include "ptx/jit/compile/emit/access.h"
 
 #include <stdlib.h>
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blas/work/micro.h"
+#include "blas/work/product/micro.h"
 #include "blas/work/work.h"
 
 enum {

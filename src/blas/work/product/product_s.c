@@ -11,4 +11,4 @@ static void epilogue_apply(const struct blas_product *p, float *v, float *c, int
 	blas_epilogue_column(p, v, c, row, j, n);
 }
 
-#include "blas/work/product.h"
+#include "blas/work/product/product.h"

@@ -20,4 +20,4 @@ static void epilogue_apply(const struct blas_product *p, double *v, double *c, i
 		v[i] = s[i];
 }
 
-#include "blas/work/product.h"
+#include "blas/work/product/product.h"
