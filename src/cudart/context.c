@@ -105,8 +105,8 @@ static int primary_device(CUcontext ctx)
 }
 
 /*
- * With the lock held. A context that something else made current: if it is a primary context, the runtime retains it, too,
- * so that it outlives the other user.
+ * With the lock held. Other code has made this context current. If it is a primary context, the runtime retains it, too, so
+ * that the context outlives its other user.
  */
 static bool context_adopt(CUcontext ctx)
 {

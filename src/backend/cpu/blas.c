@@ -19,7 +19,7 @@ static void run_index(void *arg, uint64_t i, unsigned who)
 	p->fn(p->data, i);
 }
 
-static void parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), void *data)
+static void job_parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), void *data)
 {
 	struct blas_parallel p = {fn, data};
 
@@ -27,13 +27,13 @@ static void parallel(void *arg, uint64_t n, void (*fn)(void *data, uint64_t i), 
 	soft_parallel(n, run_index, &p);
 }
 
-static bool accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
+static bool job_accessible(void *arg, uint64_t addr, uint64_t *base, uint64_t *size)
 {
 	(void)arg;
 	return soft_accessible(addr, base, size);
 }
 
-static bool stopped(void *arg)
+static bool job_stopped(void *arg)
 {
 	const struct launch *l = arg;
 	struct timespec now;
@@ -49,9 +49,9 @@ CUresult cpu_launch_blas(const struct launch *l)
 {
 	const struct blas_host host = {.arg = (void *)(uintptr_t)l,
 		.threads = soft_parallelism(),
-		.parallel = parallel,
-		.accessible = accessible,
-		.stopped = stopped};
+		.parallel = job_parallel,
+		.accessible = job_accessible,
+		.stopped = job_stopped};
 
 	CUresult r = blas_work(l->params, l->params_size, &host);
 

@@ -91,7 +91,7 @@ static const char *space_name(unsigned space)
 	return space == PTX_SHARED ? "shared" : space == PTX_LOCAL ? "local" : "global";
 }
 
-static const char *plural(unsigned long long n)
+static const char *plural_ending(unsigned long long n)
 {
 	return n == 1 ? "" : "s";
 }
@@ -103,16 +103,16 @@ static void message_add_distance(struct message *m, int64_t offset, uint64_t siz
 
 	if (offset < 0) {
 		n = (unsigned long long)-offset;
-		message_add(m, "%llu byte%s before the start of", n, plural(n));
+		message_add(m, "%llu byte%s before the start of", n, plural_ending(n));
 	} else if ((uint64_t)offset >= limit) {
 		n = (unsigned long long)offset - limit;
 		if (n)
-			message_add(m, "%llu byte%s past the end of", n, plural(n));
+			message_add(m, "%llu byte%s past the end of", n, plural_ending(n));
 		else
 			message_add(m, "directly past the end of");
 	} else {
 		n = size - (limit - (uint64_t)offset);
-		message_add(m, "the last %llu byte%s past the end of", n, plural(n));
+		message_add(m, "the last %llu byte%s past the end of", n, plural_ending(n));
 	}
 }
 
@@ -170,19 +170,19 @@ static void message_add_headline(struct message *m, const struct check_report *r
 
 	switch (r->kind) {
 	case CHECK_OUT_OF_BOUNDS:
-		message_add(m, "invalid %s of %llu byte%s in %s memory\n", access, n, plural(n), space);
+		message_add(m, "invalid %s of %llu byte%s in %s memory\n", access, n, plural_ending(n), space);
 		break;
 	case CHECK_MISALIGNED:
-		message_add(m, "misaligned %s of %llu byte%s in %s memory\n", access, n, plural(n), space);
+		message_add(m, "misaligned %s of %llu byte%s in %s memory\n", access, n, plural_ending(n), space);
 		break;
 	case CHECK_UNINITIALIZED:
-		message_add(m, "%s of %llu uninitialized byte%s in %s memory\n", access, n, plural(n), space);
+		message_add(m, "%s of %llu uninitialized byte%s in %s memory\n", access, n, plural_ending(n), space);
 		break;
 	default:
 		message_add(m,
 			"race in shared memory: %s of %llu byte%s after a %s by another thread, without a "
 			"barrier between\n",
-			access, n, plural(n), access_name(r->other_access));
+			access, n, plural_ending(n), access_name(r->other_access));
 	}
 }
 
@@ -253,7 +253,7 @@ static void leak_print(uint64_t addr, uint64_t size, const char *kind, void *arg
 
 	if (log->nleaks++ < MAX_MESSAGES) {
 		message_add(&m, "gangway check: leak of %llu byte%s of %s at 0x%llx\n", (unsigned long long)size,
-			plural(size), kind, (unsigned long long)addr);
+			plural_ending(size), kind, (unsigned long long)addr);
 		message_print(&m);
 	}
 	log->leaked += size;
@@ -269,7 +269,8 @@ static void summary_add_kind(struct message *m, const struct check_log *log, enu
 			times += 1 + atomic_load(&((struct error *)(uintptr_t)e)->repeats);
 		}
 	if (n)
-		message_add(m, "    %s: %llu instruction%s, %llu time%s\n", name, n, plural(n), times, plural(times));
+		message_add(m, "    %s: %llu instruction%s, %llu time%s\n", name, n, plural_ending(n), times,
+			plural_ending(times));
 }
 
 static void summary_print(const struct check_log *log)
@@ -279,14 +280,14 @@ static void summary_print(const struct check_log *log)
 	if (!log->n && !log->nleaks)
 		message_add(&m, "gangway check: no errors\n");
 	if (log->n)
-		message_add(&m, "gangway check: %llu error%s%s\n", log->n, plural(log->n),
+		message_add(&m, "gangway check: %llu error%s%s\n", log->n, plural_ending(log->n),
 			log->n > MAX_MESSAGES ? "; the first 100 were printed" : "");
 	summary_add_kind(&m, log, CHECK_OUT_OF_BOUNDS, "invalid accesses");
 	summary_add_kind(&m, log, CHECK_MISALIGNED, "misaligned accesses");
 	summary_add_kind(&m, log, CHECK_UNINITIALIZED, "uninitialized reads");
 	summary_add_kind(&m, log, CHECK_RACE, "races");
 	if (log->nleaks)
-		message_add(&m, "gangway check: %llu leak%s of %llu bytes\n", log->nleaks, plural(log->nleaks),
+		message_add(&m, "gangway check: %llu leak%s of %llu bytes\n", log->nleaks, plural_ending(log->nleaks),
 			log->leaked);
 	message_print(&m);
 }

@@ -110,7 +110,7 @@ static void add_bias(const struct epilogue *e, float *v, int64_t i, int64_t j, i
 		v[x] += bias[e->by_column ? 0 : x];
 }
 
-static void activate(const struct epilogue *e, float *v, int64_t i, int64_t j, int64_t n)
+static void epilogue_activate(const struct epilogue *e, float *v, int64_t i, int64_t j, int64_t n)
 {
 	float input[256];
 
@@ -274,7 +274,7 @@ void blas_epilogue_column(const struct blas_product *p, float *v, const float *c
 	scale_column(p, v, c, i, j, n);
 	if (e->kind & LT_BIAS)
 		add_bias(e, v, i, j, n);
-	activate(e, v, i, j, n);
+	epilogue_activate(e, v, i, j, n);
 	if (e->gradient)
 		for (int64_t x = 0; x < n; x++)
 			e->gradient[j * e->gradient_ld + i + x] = v[x];

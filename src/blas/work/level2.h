@@ -338,7 +338,7 @@ static void syr2(struct blas_run *r)
 
 /* ---- between packed (a) and full (c) storage of a triangle ---- */
 
-static void repack(struct blas_run *r, bool to_packed)
+static void triangle_repack(struct blas_run *r, bool to_packed)
 {
 	const struct blas_job *j = r->job;
 	struct columns packed;
@@ -356,10 +356,10 @@ static void repack(struct blas_run *r, bool to_packed)
 
 static void tpttr(struct blas_run *r)
 {
-	repack(r, false);
+	triangle_repack(r, false);
 }
 
 static void trttp(struct blas_run *r)
 {
-	repack(r, true);
+	triangle_repack(r, true);
 }

@@ -23,7 +23,7 @@ enum compiled_status {
 	COMPILED_EXITED,   /* all lanes have exited */
 	COMPILED_HANDOVER, /* w->pc is for the interpreter */
 	COMPILED_BARRIER,  /* all live lanes have come to the barrier 0, for all threads of the block, at w->pc */
-	COMPILED_BUDGET,   /* likewise, and the budget is spent */
+	COMPILED_BUDGET,   /* w->pc is for the interpreter, and the warp's budget is spent */
 	COMPILED_FAULT     /* a fault was raised, or the grid is over */
 };
 
@@ -38,7 +38,7 @@ struct compiled_helpers {
 	void (*exit)(struct warp *w, uint32_t lanes);
 	/* `lanes` continue at a decoded instruction of the kernel, as a split of their own; 0 is fine. */
 	void (*push)(struct warp *w, uint32_t at, uint32_t lanes);
-	bool (*over)(struct warp *w); /* the grid is over */
+	bool (*over)(struct warp *w); /* true if the grid is over */
 	/* Executes an access, and notes the allocation in its site if that is possible. span: bytes from the first one that
 	 * the site checks to the last; align: log2 of the alignment. */
 	void (*access)(struct warp *w, const struct xinst *x, uint32_t site, uint32_t align, uint64_t span);

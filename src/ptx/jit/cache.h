@@ -10,7 +10,7 @@
  *
  * Trust: files in the folder run as code of this process.  So the folder and the file must belong to the user of the
  * process and be writable by nobody else, and the content must match its hash; the hash covers the key as well.  A file
- * that is not right is treated as missing, and replaced when the kernel has been compiled again.
+ * that fails a check is treated as missing, and replaced when the kernel has been compiled again.
  */
 #pragma once
 

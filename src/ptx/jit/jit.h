@@ -13,7 +13,7 @@
  * relocations are between its own sections, and any process of the same build can use it.
  *
  * Trust: PTX is hostile, and the compiler must survive it.  An object that the compiler wrote is trusted as the
- * compiler is; an object from a file is used only if its hash proves that one of our processes has written it.
+ * compiler is; an object from a file is used only if nobody but the user can write it and its hash is right (cache.h).
  */
 #pragma once
 
@@ -68,7 +68,7 @@ struct jit_object {
 	size_t size;
 	uint32_t *entries; /* decoded instruction of each code entry; entries[0] is 0, the kernel's start */
 	uint32_t nentries;
-	uint32_t nsites; /* places in the code that access memory: each has a cached range in the grid thread */
+	uint32_t nsites; /* access sites: each grid thread has a struct access_site for each of them */
 };
 
 /* The compiler itself, src/ptx/jit/compile: as jit_compiler.compile, with a private copy of the function. */
@@ -79,7 +79,7 @@ struct jit_compiler {
 	const char *build; /* must equal build_note_text */
 	const char *llvm;  /* version, for people */
 	/*
-	 * Compiles one variant of a kernel.  May run on several threads at once.  Returns 0, or with a sentence in
+	 * Compiles one variant of a kernel.  Several threads may call it at once.  Returns 0, or with a sentence in
 	 * `why` -ENOTSUP (not possible), -E2BIG (too large) or -ENOMEM.
 	 */
 	int (*compile)(const struct jit_request *r, struct jit_object *out, char *why, size_t size);

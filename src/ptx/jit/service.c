@@ -187,7 +187,7 @@ static bool load_from_cache(struct jit_kernel *j, enum jit_variant v, const uint
 	return !err;
 }
 
-static bool compile(struct jit_kernel *j, enum jit_variant v)
+static bool variant_compile(struct jit_kernel *j, enum jit_variant v)
 {
 	struct jit_request r = request_for(j, v);
 	const struct jit_compiler *c;
@@ -263,7 +263,7 @@ static void *compile_main(void *unused)
 		list_remove(&job->link);
 		list_append(&service.running, &job->link);
 		pthread_mutex_unlock(&service.lock);
-		job_end(job, compile(job->kernel, job->variant));
+		job_end(job, variant_compile(job->kernel, job->variant));
 		pthread_mutex_lock(&service.lock);
 	}
 	service.threads--;

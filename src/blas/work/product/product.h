@@ -379,7 +379,7 @@ static void scale_only(const struct blas_product *p)
 		}
 }
 
-static void multiply(struct blas_run *r, const struct blas_product *p)
+static void product_compute(struct blas_run *r, const struct blas_product *p)
 {
 	struct product_run k = {.run = r, .p = p, .micro = micro_choose(sizeof(R) == 8)};
 	bool paired = blas_type_complex(p->type_a);
@@ -405,6 +405,6 @@ void PRODUCT(struct blas_run *r, const struct blas_product *p)
 	else if (p->n <= THIN && !blas_type_complex(p->type_a))
 		multiply_thin(r, p);
 	else
-		multiply(r, p);
+		product_compute(r, p);
 	r->serial = serial;
 }

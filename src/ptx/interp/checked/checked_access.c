@@ -12,7 +12,7 @@ struct location {
 	uint64_t offset;     /* in shared or local memory; the address in global memory */
 };
 
-static struct location locate(struct warp *w, unsigned space, uint64_t address, unsigned lane)
+static struct location address_locate(struct warp *w, unsigned space, uint64_t address, unsigned lane)
 {
 	uint64_t local = (uint64_t)(uintptr_t)w->local, local_size = w->block->grid->local_size;
 	struct block *owner;
@@ -186,7 +186,7 @@ static void check_shared(struct warp *w, const struct checked_access *a, unsigne
 /* False: the access must not be made. */
 static bool check_lane(struct warp *w, struct checked_access *a, unsigned space, uint64_t address, unsigned lane)
 {
-	struct location l = locate(w, space, address, lane);
+	struct location l = address_locate(w, space, address, lane);
 	struct bounds b;
 
 	a->space = l.space;
@@ -303,7 +303,7 @@ static uint32_t check_copy(struct warp *w, const struct xinst *x)
 }
 
 /* True if the instruction orders other accesses of its thread: it is not weak or relaxed, or belongs to an mbarrier. */
-static bool orders(const struct ptx_inst *in)
+static bool orders_accesses(const struct ptx_inst *in)
 {
 	switch (in->op) {
 	case PTX_OP_ld:
@@ -351,7 +351,7 @@ void x_checked(struct warp *w, const struct xinst *x)
 	uint32_t on = w->active, bad;
 	struct checked_access a;
 
-	if (orders(x->in))
+	if (orders_accesses(x->in))
 		w->block->checked->epoch++;
 	if (x->in->op == PTX_OP_cp_async) {
 		bad = check_copy(w, x);
@@ -392,7 +392,7 @@ void x_checked_sync(struct warp *w, const struct xinst *x)
 /* wmma.store writes whole lines, which the interpreter itself has checked. */
 void checked_bytes_written(struct warp *w, uint64_t generic, uint64_t n)
 {
-	struct location l = locate(w, PTX_GENERIC, generic, 0);
+	struct location l = address_locate(w, PTX_GENERIC, generic, 0);
 	struct check_memory m;
 
 	if (l.space == PTX_SHARED)

@@ -46,7 +46,7 @@ enum {
 	POLL_INTERVAL = 1 << 16 /* passes of a loop between two checks whether the grid is over */
 };
 
-/* By header. */
+/* A loop; the array is indexed by the loop's header. */
 struct loop {
 	uint32_t parent; /* the header of the enclosing loop, or NO_BLOCK */
 	uint32_t last;   /* position of the last block */

@@ -86,7 +86,7 @@ void access_load_interleaved(struct compiler *c, const struct access_plan *p, LL
 			c, p, e, LLVMBuildShuffleVector(c->b, v, LLVMGetPoison(t), interleave_mask(c, p->n, e), ""));
 }
 
-static LLVMValueRef concatenate(struct compiler *c, LLVMValueRef a, LLVMValueRef b)
+static LLVMValueRef vector_concat(struct compiler *c, LLVMValueRef a, LLVMValueRef b)
 {
 	unsigned n = LLVMGetVectorSize(LLVMTypeOf(a)) * 2;
 	LLVMValueRef at[LANES * 4];
@@ -100,10 +100,10 @@ void access_store_interleaved(struct compiler *c, const struct access_plan *p, L
 {
 	LLVMValueRef all, from[LANES * 4];
 
-	all = concatenate(c, splat(c, value_element(c, p, 0)), splat(c, value_element(c, p, 1)));
+	all = vector_concat(c, splat(c, value_element(c, p, 0)), splat(c, value_element(c, p, 1)));
 	if (p->n == 4)
-		all = concatenate(
-			c, all, concatenate(c, splat(c, value_element(c, p, 2)), splat(c, value_element(c, p, 3))));
+		all = vector_concat(
+			c, all, vector_concat(c, splat(c, value_element(c, p, 2)), splat(c, value_element(c, p, 3))));
 	for (unsigned i = 0; i < LANES * p->n; i++)
 		from[i] = LLVMConstInt(c->i32, i % p->n * LANES + i / p->n, 0);
 	all = LLVMBuildShuffleVector(

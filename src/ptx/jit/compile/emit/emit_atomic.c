@@ -42,7 +42,7 @@ static const struct atomic_kind *find_kind(const struct ptx_inst *in)
 }
 
 /* The new value of shared memory that holds `old`. */
-static LLVMValueRef apply(struct compiler *c, const struct atomic_kind *k, LLVMValueRef old, LLVMValueRef v)
+static LLVMValueRef kind_apply(struct compiler *c, const struct atomic_kind *k, LLVMValueRef old, LLVMValueRef v)
 {
 	switch (k->rmw) {
 	case LLVMAtomicRMWBinOpAdd:
@@ -67,7 +67,7 @@ static LLVMValueRef apply(struct compiler *c, const struct atomic_kind *k, LLVMV
 }
 
 /* Changes memory at one address; returns the old value. */
-static LLVMValueRef change(
+static LLVMValueRef memory_change(
 	struct compiler *c, const struct access_plan *p, const struct atomic_kind *k, LLVMValueRef at, LLVMValueRef v)
 {
 	LLVMValueRef old, store;
@@ -76,7 +76,7 @@ static LLVMValueRef change(
 		return LLVMBuildAtomicRMW(c->b, k->rmw, at, v, LLVMAtomicOrderingSequentiallyConsistent, 0);
 	old = LLVMBuildLoad2(c->b, LLVMTypeOf(v), at, "");
 	LLVMSetAlignment(old, p->bytes);
-	store = LLVMBuildStore(c->b, apply(c, k, old, v), at);
+	store = LLVMBuildStore(c->b, kind_apply(c, k, old, v), at);
 	LLVMSetAlignment(store, p->bytes);
 	return old;
 }
@@ -125,7 +125,7 @@ static LLVMValueRef emit_loop(struct compiler *c, const struct access_plan *p, c
 	lane = intrinsic(c, "llvm.cttz", &c->i32, 1, (LLVMValueRef[]){m, LLVMConstInt(c->i1, 0, 0)}, 2);
 	lane = LLVMBuildAnd(c->b, lane, LLVMConstInt(c->i32, LANES - 1, 0), "");
 	lane = LLVMBuildZExt(c->b, lane, c->i64, "");
-	old = change(c, p, k,
+	old = memory_change(c, p, k,
 		access_pointer(
 			c, base, LLVMBuildLoad2(c->b, int_type(c, at_bits), lane_pointer(c, at, at_bits, lane), "")),
 		LLVMBuildLoad2(c->b, int_type(c, bits), lane_pointer(c, from, bits, lane), ""));
@@ -174,7 +174,7 @@ static void emit_change(struct compiler *c, const struct access_plan *p, const s
 	access_charge(c);
 	if (!result && p->scalar && !p->stride && k->reduce) {
 		v = LLVMBuildSelect(c->b, p->mask, v, constant(c, LLVMTypeOf(v), k->neutral), "");
-		change(c, p, k, access_pointer(c, base, p->scalar), unary(c, k->reduce, v));
+		memory_change(c, p, k, access_pointer(c, base, p->scalar), unary(c, k->reduce, v));
 		return;
 	}
 	old = emit_loop(c, p, k, lane_offset_vector(c, p), v, result);

@@ -63,7 +63,7 @@ static LLVMRealPredicate float_predicate(unsigned cmp)
 }
 
 /* The comparison of operands `a` and a + 1; NULL: not here. */
-static LLVMValueRef compare(struct compiler *c, const struct ptx_inst *in, unsigned type, unsigned a)
+static LLVMValueRef operands_compare(struct compiler *c, const struct ptx_inst *in, unsigned type, unsigned a)
 {
 	LLVMIntPredicate p;
 	LLVMRealPredicate fp = float_predicate(in->m.cmp);
@@ -78,7 +78,7 @@ static LLVMValueRef compare(struct compiler *c, const struct ptx_inst *in, unsig
 	return LLVMBuildICmp(c->b, p, src(c, a), src(c, a + 1), "");
 }
 
-static LLVMValueRef combine(struct compiler *c, const struct ptx_inst *in, LLVMValueRef t)
+static LLVMValueRef predicate_combine(struct compiler *c, const struct ptx_inst *in, LLVMValueRef t)
 {
 	LLVMValueRef p;
 
@@ -92,13 +92,13 @@ static LLVMValueRef combine(struct compiler *c, const struct ptx_inst *in, LLVMV
 
 static bool emit_setp(struct compiler *c, const struct ptx_inst *in)
 {
-	LLVMValueRef t = compare(c, in, in->m.type[0], 2), other = NULL;
+	LLVMValueRef t = operands_compare(c, in, in->m.type[0], 2), other = NULL;
 
 	if (!t)
 		return false;
 	if (in->ops[1].kind == PTX_O_REG)
-		other = combine(c, in, LLVMBuildNot(c->b, t, ""));
-	dst(c, 0, combine(c, in, t));
+		other = predicate_combine(c, in, LLVMBuildNot(c->b, t, ""));
+	dst(c, 0, predicate_combine(c, in, t));
 	if (other)
 		dst(c, 1, other);
 	return true;

@@ -27,7 +27,7 @@ static LLVMValueRef emit_fma(struct compiler *c)
 	return intrinsic(c, "llvm.fma", &t, 1, (LLVMValueRef[]){a, src_float(c, 2), src_float(c, 3)}, 3);
 }
 
-static LLVMValueRef one(struct compiler *c, LLVMValueRef like_this)
+static LLVMValueRef float_one(struct compiler *c, LLVMValueRef like_this)
 {
 	bool wide = value_bits(like_this) == 64;
 	LLVMTypeRef t = like(like_this, wide ? c->i64 : c->i32);
@@ -58,7 +58,7 @@ static bool emit_arithmetic(struct compiler *c, const struct ptx_inst *in)
 		if (in->m.type[0] == PTX_F64 && in->m.rnd == PTX_APPROX)
 			return false;
 		v = src_float(c, 1);
-		v = LLVMBuildFDiv(c->b, one(c, v), v, "");
+		v = LLVMBuildFDiv(c->b, float_one(c, v), v, "");
 		break;
 	case PTX_OP_sqrt:
 		v = unary(c, "llvm.sqrt", src_float(c, 1));

@@ -61,7 +61,7 @@ static LLVMValueRef rotate_right(struct compiler *c, LLVMValueRef v, unsigned by
 }
 
 /* The lowest address of all lanes, with a stride. */
-static LLVMValueRef lowest(struct compiler *c, const struct access_plan *p)
+static LLVMValueRef lowest_address(struct compiler *c, const struct access_plan *p)
 {
 	if (p->stride >= 0)
 		return p->scalar;
@@ -72,7 +72,7 @@ static LLVMValueRef lowest(struct compiler *c, const struct access_plan *p)
 static LLVMValueRef offsets_below(
 	struct compiler *c, const struct access_plan *p, LLVMValueRef base, LLVMValueRef limit)
 {
-	LLVMValueRef v = p->scalar ? lowest(c, p) : p->vector, bad;
+	LLVMValueRef v = p->scalar ? lowest_address(c, p) : p->vector, bad;
 
 	if (base)
 		v = LLVMBuildSub(c->b, v, is_vector(v) ? splat(c, base) : base, "");
@@ -265,7 +265,7 @@ static void scan_def(void *data, uint32_t r)
 	s->found |= r == s->reg;
 }
 
-static bool defines(const struct ptx_inst *in, uint32_t reg)
+static bool defines_register(const struct ptx_inst *in, uint32_t reg)
 {
 	struct def_scan s = {reg, false};
 
@@ -314,7 +314,7 @@ static bool prove_shared(struct compiler *c, struct access_plan *p)
 			hi = at > hi ? at : hi;
 			n++;
 		}
-		if (defines(in, reg))
+		if (defines_register(in, reg))
 			break;
 	}
 	if (n < 2 || hi - lo > 1 << 20)

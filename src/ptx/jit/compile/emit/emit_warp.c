@@ -107,7 +107,7 @@ static bool emit_known_shuffle(
 }
 
 /* Lanes of the warp by index: two registers of 16 lanes. */
-static LLVMValueRef permute(struct compiler *c, LLVMValueRef v, LLVMValueRef at)
+static LLVMValueRef lanes_permute(struct compiler *c, LLVMValueRef v, LLVMValueRef at)
 {
 	LLVMValueRef half[2][16], part[4], r[2], all[LANES];
 
@@ -151,7 +151,7 @@ static bool emit_shuffle_at(struct compiler *c, const struct ptx_inst *in, LLVMV
 		from = LLVMBuildOr(c->b, LLVMBuildAnd(c->b, lane, segment, ""), LLVMBuildAnd(c->b, b, other, ""), "");
 	}
 	ok = LLVMBuildICmp(c->b, in->m.mode == PTX_SHFL_UP ? LLVMIntSGE : LLVMIntSLE, from, limit, "");
-	dst(c, 0, permute(c, v, LLVMBuildSelect(c->b, ok, from, lane, "")));
+	dst(c, 0, lanes_permute(c, v, LLVMBuildSelect(c->b, ok, from, lane, "")));
 	dst(c, 1, ok);
 	return true;
 }
