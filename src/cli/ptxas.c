@@ -294,10 +294,9 @@ static int print_version(void)
 static int print_usage(void)
 {
 	puts("usage: ptxas [options] FILE...\n\n"
-	     "Check PTX for Gangway's CPU device and write it as a fatbin that the driver loads. gangway run puts "
-	     "this\n"
-	     "program before NVIDIA's for programs on a CPU device. NVIDIA's options are accepted; those that tune\n"
-	     "machine code have no effect.\n\n"
+	     "Check PTX for Gangway's CPU device and write it as a fatbin that the driver loads. gangway run puts\n"
+	     "this ptxas before NVIDIA's for programs on a CPU device. NVIDIA's options are accepted; options that\n"
+	     "tune machine code have no effect.\n\n"
 	     "  -o FILE, --output-file FILE  the output; default elf.o\n"
 	     "  -arch NAME, --gpu-name NAME  refuse PTX for newer devices than this; default sm_75. With compute_NN,\n"
 	     "                               check only and write nothing\n"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Check the ptxas that gangway run offers on the CPU device: ptxas.sh GANGWAY PROGRAM
 #
-# Its output runs on the device; its messages, exit status and version have the forms that Triton and XLA look for; and the
-# environment leads to it on the CPU device only.
+# The device runs the output of this ptxas. Its messages, exit status and version have the forms that Triton and XLA look for.
+# The environment leads to it on the CPU device only.
 gangway=$1
 program=$2
 work=$(mktemp -d) || exit 1
@@ -24,7 +24,7 @@ unset TRITON_PTXAS_PATH CUPY_CACHE_DIR NUMBA_CACHE_DIR GANGWAY_KEEP
 
 run ptxas -lineinfo -v --fmad=false --opt-level 0 -maxrregcount 32 --gpu-name=sm_80 good.ptx -o good.cubin 2>log || fail "$(cat log)"
 grep -q "Compiling entry function 'k' for 'sm_80'" log || fail "-v does not list the kernel: $(cat log)"
-"$program" good.cubin 42 || fail "the output does not run"
+"$program" good.cubin 42 || fail "the device does not run the output of ptxas"
 refuses() { # file, options, expected message
 	run ptxas $2 "$1" -o out.cubin 2>log && fail "ptxas accepts $1"
 	status=$?
@@ -42,8 +42,8 @@ run ptxas --version | grep -q '^Cuda compilation tools, release 13\.0, V13\.0\.'
 
 lib=$(cd "$(dirname "$gangway")/../lib/gangway" && pwd)
 [ "$(run printenv TRITON_PTXAS_PATH)" = "$lib/cpu/bin/ptxas" ] || fail "Triton's variable is $(run printenv TRITON_PTXAS_PATH)"
-[ "$(CUPY_CACHE_DIR=/a run printenv CUPY_CACHE_DIR)" = /a/gangway-cpu ] || fail "CuPy's cache is not apart"
-[ "$(CUPY_CACHE_DIR=/a run "$gangway" run --on cpu -- printenv CUPY_CACHE_DIR)" = /a/gangway-cpu ] || fail "twice"
+[ "$(CUPY_CACHE_DIR=/a run printenv CUPY_CACHE_DIR)" = /a/gangway-cpu ] || fail "CuPy has no cache folder of its own"
+[ "$(CUPY_CACHE_DIR=/a run "$gangway" run --on cpu -- printenv CUPY_CACHE_DIR)" = /a/gangway-cpu ] || fail "gangway run inside gangway run appends the folder twice"
 "$gangway" run --on null -- printenv TRITON_PTXAS_PATH NUMBA_CACHE_DIR GANGWAY_KEEP_PTX && fail "null gets the stand-ins"
 GANGWAY_KEEP=ptxas run printenv TRITON_PTXAS_PATH && fail "GANGWAY_KEEP=ptxas has no effect"
 exit $failed

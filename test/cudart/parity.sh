@@ -1,8 +1,8 @@
 #!/bin/sh
 # Our runtime answers as NVIDIA's does: parity.sh GANGWAY OURS PROGRAM MAJOR PACKAGE VERSION
 #
-# PROGRAM makes calls and prints the results; it runs on the CPU device with both runtimes. Calls that crash NVIDIA's are not
-# in it. Exits with 77 if NVIDIA's wheel is not available.
+# PROGRAM makes calls and prints the results; it runs on the CPU device with both runtimes. PROGRAM leaves out
+# calls that crash NVIDIA's runtime. Exits with 77 if NVIDIA's wheel is not available.
 gangway=$1 ours=$2 program=$3 major=$4
 here=$(dirname "$0")
 dir=$("$here/../helper/wheels.sh" "$5" "$6") || exit

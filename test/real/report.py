@@ -1,4 +1,4 @@
-"""What the Python clients share: each check prints one line, and the exit status is 1 if one of them failed."""
+"""Shared by the Python clients: each check prints one line, and the exit status is 1 if one of them failed."""
 import sys
 
 failed = False
@@ -9,7 +9,7 @@ def check(what, test):
     global failed
     try:
         reason = None if test() else "the values differ"
-    except Exception as error:  # any error of the client is its answer
+    except Exception as error:  # any error of the client fails the check
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     failed = failed or reason is not None
     print("ok " + what if reason is None else "FAIL %s: %s" % (what, reason), flush=True)

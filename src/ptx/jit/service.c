@@ -133,7 +133,7 @@ static const struct jit_compiler *compiler_load(char *why, size_t size)
 			snprintf(service.plugin_error, sizeof service.plugin_error, "%s", dlerror());
 		else if (strcmp(c->build, build_note_text))
 			snprintf(service.plugin_error, sizeof service.plugin_error,
-				"%.200s is of build %.80s but this library of build %.80s", service.path, c->build,
+				"%.200s is of build %.80s, but this library is of build %.80s", service.path, c->build,
 				build_note_text);
 		else
 			service.compiler = c;
