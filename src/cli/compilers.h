@@ -6,7 +6,7 @@
  *
  *	PATH			lib/gangway/cpu/bin first, where ptxas is a link to gangway (ptxas.c)
  *	TRITON_PTXAS_PATH	that ptxas, and TRITON_PTXAS_BLACKWELL_PATH: Triton does not search PATH
- *	GANGWAY_KEEP_PTX	1: libgangway-follow.so lets NVRTC return PTX where it is asked for a cubin (audit/nvrtc.c)
+ *	GANGWAY_KEEP_PTX	1: libgangway-follow.so lets NVRTC return PTX where it is asked for a cubin (audit/follow/nvrtc.c)
  *	CUPY_CACHE_DIR		a folder of its own in the user's, because CuPy's cache key does not name the compiler;
  *	NUMBA_CACHE_DIR		the same for numba. Triton's key has ptxas's version text, XLA's the name of the device
  *

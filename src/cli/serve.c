@@ -12,7 +12,7 @@
 #include "server/sandbox/sandbox.h"
 #include "transport/transport.h"
 #include "transport/default_socket.h"
-#include "util/env_number.h"
+#include "host/env_number.h"
 
 #define LISTEN_MAX 8
 

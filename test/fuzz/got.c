@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "audit/base.h"
-#include "audit/got.h"
+#include "audit/follow/got.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

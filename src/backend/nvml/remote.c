@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "transport/transport.h"
 #include "util/build_note.h"
-#include "util/env_number.h"
+#include "host/env_number.h"
 #include "wire/protocol.h"
 
 #define ANSWER_MS 20000 /* a server that does not answer for this long is lost */

@@ -11,7 +11,7 @@
 #include "backend/remote/wait/wait.h"
 #include "cuda/visible.h"
 #include "util/build_note.h"
-#include "util/env_number.h"
+#include "host/env_number.h"
 #include "util/explain.h"
 #include "wire/protocol.h"
 

@@ -16,7 +16,7 @@
 
 #include "backend/soft/stream/queue.h"
 #include "host/machine.h"
-#include "util/env_number.h"
+#include "host/env_number.h"
 #include "util/futex.h"
 
 #define MAX_WORKERS  256

@@ -15,11 +15,11 @@
 #include <link.h>
 #include "audit/answer.h"
 #include "audit/base.h"
-#include "audit/follow.h"
-#include "audit/got.h"
-#include "audit/nvrtc.h"
-#include "audit/shell.h"
-#include "audit/space.h"
+#include "audit/follow/follow.h"
+#include "audit/follow/got.h"
+#include "audit/follow/nvrtc.h"
+#include "audit/follow/shell.h"
+#include "audit/follow/space.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

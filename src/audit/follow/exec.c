@@ -2,8 +2,8 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include "audit/base.h"
-#include "audit/follow.h"
-#include "audit/symbol.h"
+#include "audit/follow/follow.h"
+#include "audit/follow/symbol.h"
 
 typedef int execve_fn(const char *path, char *const argv[], char *const env[]);
 typedef int fexecve_fn(int fd, char *const argv[], char *const env[]);

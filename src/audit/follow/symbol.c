@@ -1,6 +1,6 @@
 /* Look up a symbol in a loaded object. */
 #include "audit/base.h"
-#include "audit/symbol.h"
+#include "audit/follow/symbol.h"
 
 struct symbol_tables {
 	const uint32_t *hash; /* GNU's; NULL: none */

@@ -1,9 +1,9 @@
 /* Replacements of nvrtcGetCUBIN and nvrtcGetCUBINSize that return PTX in a fatbin. */
-#include "audit/nvrtc.h"
+#include "audit/follow/nvrtc.h"
 
 #include "abi/fatbin.h"
 #include "audit/base.h"
-#include "audit/symbol.h"
+#include "audit/follow/symbol.h"
 
 #define NVRTC_SUCCESS 0
 

@@ -1,7 +1,7 @@
 /* Parse an environment variable as a decimal number. */
 #include <errno.h>
 #include <stdlib.h>
-#include "util/env_number.h"
+#include "host/env_number.h"
 
 unsigned env_number(const char *variable, unsigned most, unsigned otherwise)
 {

@@ -1,7 +1,7 @@
 /* Replacement of dlmopen. */
 #include "audit/answer.h"
 #include "audit/base.h"
-#include "audit/space.h"
+#include "audit/follow/space.h"
 
 typedef void *dlmopen_fn(Lmid_t space, const char *file, int mode);
 

@@ -1,8 +1,8 @@
 /* Replacements of system and popen that export our variables in front of the command. */
 #include <stdio.h>
 #include "audit/base.h"
-#include "audit/follow.h"
-#include "audit/shell.h"
+#include "audit/follow/follow.h"
+#include "audit/follow/shell.h"
 
 #define LINE_MAX_BYTES 65536 /* longer commands are left alone, because the line is on the caller's stack */
 

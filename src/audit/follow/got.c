@@ -1,8 +1,8 @@
 /* Change relocations of function addresses into relocations of calls. */
 #include <sys/mman.h>
 #include "audit/base.h"
-#include "audit/got.h"
-#include "audit/symbol.h"
+#include "audit/follow/got.h"
+#include "audit/follow/symbol.h"
 
 #if defined(__x86_64__)
 #define RELOCATION_CALL    R_X86_64_JUMP_SLOT
