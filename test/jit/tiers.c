@@ -214,6 +214,51 @@ static int mode_unload(void)
 	return RESULT();
 }
 
+/* The same decision as launch(): false if the launch must fail. */
+static bool allowed(struct jit_kernel *j, char *why, size_t size)
+{
+	struct interp_host host = {.threads = 1};
+	struct interp_launch l = {.host = &host, .grid = {1, 1, 1}, .block = {64, 1, 1}};
+	struct jit_launch x;
+	bool ok;
+
+	jit_launch_begin(&x, j, &l);
+	ok = jit_launch_allowed(&x, why, size);
+	jit_launch_end(&x);
+	return ok;
+}
+
+/* A launch fails if the compiler does, but not if the compiler refuses the kernel. */
+static int mode_strict(void)
+{
+	struct loaded l = load(text);
+	char why[256] = "";
+
+	CHECK_EQ(jit_mode(), JIT_MODE_JIT);
+	CHECK(launch(kernel(&l, "one"), 1, 1));
+	CHECK(allowed(kernel(&l, "one"), why, sizeof why));
+	CHECK(allowed(kernel(&l, "refused"), why, sizeof why));
+	CHECK_EQ(unsetenv("TOY_OBJECT"), 0); /* the toy fails without it */
+	CHECK(!allowed(kernel(&l, "two"), why, sizeof why));
+	CHECK(!strncmp(why, "not compiled: ", 14));
+	CHECK(!allowed(kernel(&l, "two"), why, sizeof why));
+	unload(&l);
+	return RESULT();
+}
+
+/* Runs from a folder without a compiler. */
+static int mode_absent(void)
+{
+	struct loaded l = load(text);
+	char why[256] = "";
+
+	CHECK_EQ(jit_mode(), JIT_MODE_INTERP);
+	CHECK(!allowed(kernel(&l, "one"), why, sizeof why));
+	CHECK(strstr(why, "there is no libgangway-jit.so"));
+	unload(&l);
+	return RESULT();
+}
+
 static int mode_isa(void)
 {
 	struct jit_target t;
@@ -228,13 +273,15 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 	const char *tier;
-	bool keep_cache, keep_gate;
+	bool keep_cache, keep_gate, apart; /* apart: the program is copied to another folder */
 } modes[] = {
 	{"interp", mode_interp, "interp", .keep_gate = true},
 	{"jit", mode_jit, "jit", .keep_gate = true},
 	{"cached", mode_cached, "auto", .keep_cache = true, .keep_gate = true},
 	{"auto", mode_auto, NULL},
 	{"unload", mode_unload, "jit", .keep_gate = true},
+	{"strict", mode_strict, "strict", .keep_gate = true},
+	{"absent", mode_absent, "strict", .apart = true},
 	{"isa", mode_isa, NULL},
 };
 
@@ -246,6 +293,12 @@ static void run_mode(const char *self, const char *folder, size_t i)
 	if (!modes[i].keep_cache) {
 		snprintf(command, sizeof command, "rm -rf %s/*", home);
 		CHECK_EQ(system(command), 0);
+	}
+	if (modes[i].apart) {
+		snprintf(command, sizeof command, "cp /proc/%d/exe %s/program", (int)getpid(), home);
+		CHECK_EQ(system(command), 0);
+		snprintf(command, sizeof command, "%s/program", home);
+		self = command;
 	}
 	if (modes[i].keep_gate)
 		gate_open();

@@ -25,13 +25,16 @@ static void log_compilation(const char *name)
 	fclose(f);
 }
 
-static int read_object(struct jit_object *out)
+static int read_object(struct jit_object *out, char *why, size_t size)
 {
-	FILE *f = fopen(getenv("TOY_OBJECT"), "r");
+	const char *path = getenv("TOY_OBJECT");
+	FILE *f = path ? fopen(path, "r") : NULL;
 	const size_t room = 1 << 16;
 
-	if (!f)
-		return -ENOENT;
+	if (!f) {
+		snprintf(why, size, "the toy has no object");
+		return -EINVAL;
+	}
 	out->bytes = malloc(room);
 	out->size = out->bytes ? fread(out->bytes, 1, room, f) : 0;
 	fclose(f);
@@ -54,7 +57,7 @@ static int toy_compile(const struct jit_request *r, struct jit_object *out, char
 		snprintf(why, size, "the toy compiler refuses this kernel");
 		return -ENOTSUP;
 	}
-	return read_object(out);
+	return read_object(out, why, size);
 }
 
 extern const struct jit_compiler gangway_jit;

@@ -24,8 +24,9 @@ struct shared {
 	unsigned grid[3], block[3], threads;
 	uint64_t seed;
 	int result;
+	bool end; /* instead of a request */
 	char message[512], text[TEXT_MAX];
-	uint8_t memory[MEMORY_MAX];
+	uint8_t memory[MEMORY_MAX] __attribute__((aligned(64)));
 };
 
 struct engine {
@@ -147,23 +148,28 @@ static _Noreturn void worker_main(struct engine *e, int in, int out)
 	for (char *p = strtok(e->name, ","); p; p = strtok(NULL, ","))
 		putenv(p);
 	e->shared->result = worker_start() ? 0 : ENGINE_ABSENT;
-	while (write(out, &c, 1) == 1 && !e->shared->result && read(in, &c, 1) == 1)
+	while (write(out, &c, 1) == 1 && !e->shared->result && read(in, &c, 1) == 1 && !e->shared->end)
 		e->shared->result = worker_run(e->shared);
-	_exit(0);
+	exit(0); /* writes the profile */
 }
 
 /* ---- in the parent -------------------------------------------------------------------------------------- */
 
-static void engine_stop(struct engine *e)
+/* An idle worker is asked to end, since it writes its profile then; others are killed. */
+static void engine_stop(struct engine *e, bool idle)
 {
 	int status;
 
 	if (!e->pid)
 		return;
+	/* Closing the pipe is not enough: other workers have copies of it. */
+	e->shared->end = idle;
+	if (!idle || write(e->to, "", 1) != 1)
+		kill(e->pid, SIGKILL);
 	close(e->to);
 	close(e->from);
-	kill(e->pid, SIGKILL);
 	waitpid(e->pid, &status, 0);
+	e->shared->end = false;
 	e->pid = 0;
 }
 
@@ -184,7 +190,7 @@ static int engine_wait(struct engine *e)
 		close(e->from);
 		e->pid = 0;
 	}
-	engine_stop(e);
+	engine_stop(e, false);
 	return n ? ENGINE_CRASHED : ENGINE_HUNG;
 }
 
@@ -207,7 +213,7 @@ static int engine_start(struct engine *e)
 	e->from = from[0];
 	r = engine_wait(e);
 	if (!r && e->shared->result) {
-		engine_stop(e);
+		engine_stop(e, true);
 		return ENGINE_ABSENT;
 	}
 	return r;
@@ -234,7 +240,7 @@ void engine_destroy(struct engine *e)
 {
 	if (!e)
 		return;
-	engine_stop(e);
+	engine_stop(e, true);
 	munmap(e->shared, sizeof *e->shared);
 	free(e);
 }
@@ -265,7 +271,7 @@ int engine_run(struct engine *e, const struct kernel *k, const char *text)
 		return r;
 	memcpy(e->message, s->message, sizeof e->message);
 	if (s->result)
-		engine_stop(e);
+		engine_stop(e, true);
 	return s->result;
 }
 

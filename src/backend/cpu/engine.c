@@ -193,7 +193,7 @@ static CUresult cpu_launch(struct code *code, const struct image_kernel *kernel,
 		return r;
 	r = (CUresult)interp_launch(k, &il);
 	if (r == CUDA_ERROR_NOT_SUPPORTED)
-		soft_explain("a kernel launched by kernel %s cannot run: %s", kernel->name, il.message);
+		soft_explain("kernel %s, or one that it launched, cannot run: %s", kernel->name, il.message);
 	else if (r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_MISALIGNED_ADDRESS)
 		soft_explain("kernel %s failed: %s", kernel->name, il.message);
 	else if (r)

@@ -113,7 +113,10 @@ enum interp_fault grid_launch(const struct interp_kernel *k, struct interp_launc
 	if (g && grid_init(g, k, l)) {
 		g->depth = depth;
 		jit_launch_begin(&g->jit, k->jit, l);
-		run_grid(g);
+		if (jit_launch_allowed(&g->jit, l->message, sizeof(l->message)))
+			run_grid(g);
+		else
+			atomic_store(&g->fault, INTERP_NOT_SUPPORTED);
 		jit_launch_end(&g->jit);
 		fault = atomic_load(&g->fault);
 		if (!fault && (fault = atomic_load(&g->checked_fault)))

@@ -41,6 +41,8 @@ struct job {
 static struct service {
 	pthread_once_t once;
 	enum jit_mode mode;
+	bool strict;
+	const char *absence; /* why nothing can be compiled, though it is wanted; "" if it can be */
 	enum jit_isa isa;
 	struct jit_target target;
 	char path[PATH_MAX], identity[64]; /* of the plug-in */
@@ -55,6 +57,7 @@ static struct service {
 	unsigned threads, limit;
 	bool low_priority;
 } service = {.once = PTHREAD_ONCE_INIT,
+	.absence = "",
 	.plugin_lock = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.change = PTHREAD_COND_INITIALIZER};
@@ -81,7 +84,8 @@ static enum jit_mode mode_wanted(void)
 
 	if (tier && !strcmp(tier, "interp"))
 		return JIT_MODE_INTERP;
-	return tier && !strcmp(tier, "jit") ? JIT_MODE_JIT : JIT_MODE_AUTO;
+	service.strict = tier && !strcmp(tier, "strict");
+	return service.strict || (tier && !strcmp(tier, "jit")) ? JIT_MODE_JIT : JIT_MODE_AUTO;
 }
 
 /* LLVM obeys variables of its own, and a set-uid program obeys none of the user who starts it. */
@@ -99,8 +103,11 @@ static void service_init(void)
 	service.mode = compiler_allowed() ? mode_wanted() : JIT_MODE_INTERP;
 	if (service.mode == JIT_MODE_INTERP)
 		return;
-	if (!own_folder_file(PLUGIN_FILE, service.path, sizeof service.path) || stat(service.path, &st) ||
-		!memory_can_execute()) {
+	if (!own_folder_file(PLUGIN_FILE, service.path, sizeof service.path) || stat(service.path, &st))
+		service.absence = "there is no " PLUGIN_FILE;
+	else if (!memory_can_execute())
+		service.absence = "memory cannot be made executable";
+	if (*service.absence) {
 		service.mode = JIT_MODE_INTERP;
 		return;
 	}
@@ -116,6 +123,17 @@ enum jit_mode jit_mode(void)
 {
 	pthread_once(&service.once, service_init);
 	return service.mode;
+}
+
+bool jit_strict(void)
+{
+	return jit_mode() != JIT_MODE_AUTO && service.strict;
+}
+
+const char *jit_absence(void)
+{
+	jit_mode();
+	return service.absence;
 }
 
 /* ---- one variant ------------------------------------------------------------------------------------ */
@@ -187,6 +205,14 @@ static bool load_from_cache(struct jit_kernel *j, enum jit_variant v, const uint
 	return !err;
 }
 
+/* The compiler refuses kernels that it does not support by -ENOTSUP and -E2BIG. */
+static void variant_refuse(struct jit_kernel *j, enum jit_variant v, int err, const char *why)
+{
+	profile_add_refusal(j->profile, why);
+	if (err != -ENOTSUP && err != -E2BIG)
+		atomic_store(&j->failure[v], strdup(why));
+}
+
 static bool variant_compile(struct jit_kernel *j, enum jit_variant v)
 {
 	struct jit_request r = request_for(j, v);
@@ -204,7 +230,7 @@ static bool variant_compile(struct jit_kernel *j, enum jit_variant v)
 	if (!err)
 		err = jit_code_create(&o, j->kernel->entry->ninsts, &code, why, sizeof why);
 	if (err)
-		profile_add_refusal(j->profile, why);
+		variant_refuse(j, v, err, why);
 	else
 		code_publish(j, v, code, began, false);
 	if (!err && service.cache) {

@@ -1,6 +1,7 @@
 /* The decision when a kernel is compiled. */
 #include "ptx/jit/tier.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -49,7 +50,7 @@ void jit_kernel_destroy(struct jit_kernel *j)
 	if (!j)
 		return;
 	for (int v = 0; v < JIT_VARIANTS; v++)
-		jit_code_destroy(atomic_load(&j->code[v]));
+		jit_code_destroy(atomic_load(&j->code[v])), free(atomic_load(&j->failure[v]));
 	free(j);
 }
 
@@ -104,6 +105,20 @@ void jit_launch_begin(struct jit_launch *x, struct jit_kernel *j, const struct i
 	/* The time of compiled launches matters to the profile alone. */
 	if (j->profile || !x->compiled)
 		x->began = now_ns();
+}
+
+bool jit_launch_allowed(const struct jit_launch *x, char *why, size_t size)
+{
+	const char *failure = jit_absence();
+
+	if (!jit_strict())
+		return true;
+	if (!*failure && x->kernel)
+		failure = atomic_load(&x->kernel->failure[x->variant]);
+	if (!failure || !*failure)
+		return true;
+	snprintf(why, size, "not compiled: %s", failure);
+	return false;
 }
 
 void jit_launch_end(struct jit_launch *x)

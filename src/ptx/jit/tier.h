@@ -11,6 +11,9 @@
  * With one processor, compile threads have the lowest priority, and a launch waits for the code once the kernel has been
  * interpreted for longer than its compilation takes.
  *
+ * GANGWAY_CPU_TIER=strict is jit for tests: a kernel that the compiler does not support is interpreted, but a launch fails
+ * if its kernel has no code for another reason, such as a missing plug-in.
+ *
  * Ownership: a kernel owns its code.  A job in the queue or in progress holds a reference to the program, so a program
  * can be released at any time, and is destroyed when the last job has ended.
  */
@@ -35,9 +38,10 @@ struct jit_kernel {
 	_Atomic(struct jit_code *) code[JIT_VARIANTS]; /* set once */
 	_Atomic int state[JIT_VARIANTS];               /* enum jit_state; the service changes it */
 	atomic_uint launches;
-	_Atomic uint64_t work;           /* instructions * threads of all launches */
-	_Atomic uint64_t interpreted_ns; /* time of launches that began without code */
-	struct profile_record *profile;  /* NULL: no profile */
+	_Atomic uint64_t work;                 /* instructions * threads of all launches */
+	_Atomic uint64_t interpreted_ns;       /* time of launches that began without code */
+	_Atomic(char *) failure[JIT_VARIANTS]; /* why there is no code, if not the kernel is the reason; set once */
+	struct profile_record *profile;        /* NULL: no profile */
 };
 
 struct jit_kernel *jit_kernel_create(const struct interp_kernel *k); /* NULL: this kernel is always interpreted */
@@ -53,6 +57,8 @@ struct jit_launch {
 };
 void jit_launch_begin(struct jit_launch *x, struct jit_kernel *j, const struct interp_launch *l); /* may wait */
 void jit_launch_end(struct jit_launch *x);
+/* Between them. False, with a sentence in `why`: strict, and the launch must fail. */
+bool jit_launch_allowed(const struct jit_launch *x, char *why, size_t size);
 
 /* The code for blocks that start now; NULL: interpret. */
 static inline const struct jit_code *jit_launch_code(const struct jit_launch *x)
@@ -64,6 +70,8 @@ static inline const struct jit_code *jit_launch_code(const struct jit_launch *x)
 
 enum jit_mode { JIT_MODE_INTERP, JIT_MODE_AUTO, JIT_MODE_JIT };
 enum jit_mode jit_mode(void); /* INTERP also if nothing can be compiled in this process */
+bool jit_strict(void);
+const char *jit_absence(void); /* why nothing can be compiled in this process, though it is wanted; "" if it can be */
 
 /* Looks for the variant in the cache; the state is then READY or LOOKED_UP. */
 void jit_look_up(struct jit_kernel *j, enum jit_variant v);
