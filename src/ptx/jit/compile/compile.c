@@ -69,17 +69,37 @@ static int check_size(struct compiler *c)
 	return 0;
 }
 
+/* Without a handler, LLVM ends the process at an error of the code generator. */
+static void note_diagnostic(LLVMDiagnosticInfoRef info, void *arg)
+{
+	struct compiler *c = arg;
+	char *text;
+
+	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+		return;
+	text = LLVMGetDiagInfoDescription(info);
+	compile_fail(c, -ENOTSUP, "LLVM reports: %s", text);
+	LLVMDisposeMessage(text);
+}
+
 static int emit_module(struct compiler *c, struct jit_object *out)
 {
 	int err;
 
 	c->context = LLVMContextCreate();
+	LLVMContextSetDiagnosticHandler(c->context, note_diagnostic, c);
 	c->module = LLVMModuleCreateWithNameInContext(c->f->name, c->context);
 	c->b = LLVMCreateBuilderInContext(c->context);
 	c->prologue = LLVMCreateBuilderInContext(c->context);
 	err = compile_emit(c); /* LLVM IR */
 	if (!err)
 		err = compile_object(c, out); /* optimised, and as machine code */
+	if (!err && c->err) {                 /* a diagnostic */
+		free(out->bytes);
+		free(out->entries);
+		*out = (struct jit_object){0};
+		err = c->err;
+	}
 	LLVMDisposeBuilder(c->prologue);
 	LLVMDisposeBuilder(c->b);
 	LLVMDisposeModule(c->module);
