@@ -262,14 +262,16 @@ struct grid {
 	uint64_t stack_size; /* limit for frame.stack_used */
 	uint64_t nblocks;
 	uint32_t cluster[3], cluster_size; /* in blocks */
-	atomic_uint_fast64_t next;         /* number of the next block to start */
-	atomic_int fault;                  /* enum interp_fault: the first one */
-	atomic_int checked_fault;          /* checked mode: of the first invalid access; the launch went on */
-	atomic_bool asserted;              /* an assertion failed: the launch ends with INTERP_ASSERT soon */
-	pthread_mutex_t lock;              /* protects launch->message and nested, and serialises printing */
-	uint64_t workspace[32];            /* for grid-wide barriers: %envreg1 and %envreg2 hold its address */
-	uint32_t nthreads, nwarps;         /* of a block */
-	unsigned depth;                    /* number of launching grids above this one; 0: launched by the host */
+	/* All threads write the number of the next block to start, and read the other fields all the time: it has a cache
+	 * line of its own. */
+	_Alignas(64) atomic_uint_fast64_t next;
+	_Alignas(64) atomic_int fault; /* enum interp_fault: the first one */
+	atomic_int checked_fault;      /* checked mode: of the first invalid access; the launch went on */
+	atomic_bool asserted;          /* an assertion failed: the launch ends with INTERP_ASSERT soon */
+	pthread_mutex_t lock;          /* protects launch->message and nested, and serialises printing */
+	uint64_t workspace[32];        /* for grid-wide barriers: %envreg1 and %envreg2 hold its address */
+	uint32_t nthreads, nwarps;     /* of a block */
+	unsigned depth;                /* number of launching grids above this one; 0: launched by the host */
 	struct nested nested;
 };
 

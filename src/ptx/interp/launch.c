@@ -107,7 +107,7 @@ static const char *fault_text(int fault)
 enum interp_fault grid_launch(const struct interp_kernel *k, struct interp_launch *l, unsigned depth)
 {
 	int fault = INTERP_OUT_OF_MEMORY;
-	struct grid *g = calloc(1, sizeof(*g));
+	struct grid *g = aligned_alloc(64, sizeof(*g));
 
 	l->message[0] = 0;
 	if (g && grid_init(g, k, l)) {
